@@ -16,12 +16,12 @@ from hdeeprm_like.batsim_server.batsim5.cli import main as batsim5_main
 from hdeeprm_like.batsim_server.cli import main as batsim_main
 from hdeeprm_like.cli.main import parser
 from hdeeprm_like.cluster.schedule import FIGURES
-from hdeeprm_like.decision import placement_files, rewards, specs
+from hdeeprm_like.decision import rewards, specs
 from hdeeprm_like.decision.modes import MODES, mode_named
 from hdeeprm_like.decision.observations import arrays, features
 from hdeeprm_like.decision.observations.view import OBSERVATIONS
 from hdeeprm_like.decision.presets import PRESETS
-from hdeeprm_like.decision.score_files import FEATURES
+from hdeeprm_like.decision.score_files import CORE_FEATURES, FEATURES, JOB_FEATURES
 from hdeeprm_like.engine import numbers
 from hdeeprm_like.envs import registration
 from hdeeprm_like.formats.open import FORMATS
@@ -166,7 +166,7 @@ def printed(line: str) -> str:
 
 def placement_features() -> str:
     """Return the features of cores and of jobs that a placement score weighs."""
-    parts = {"feature of cores": placement_files.CORE_FEATURES, "feature of the job": placement_files.JOB_FEATURES}
+    parts = {"feature of cores": CORE_FEATURES, "feature of the job": JOB_FEATURES}
     tables = [
         table((head, "what it is"), [(f"`{name}`", meaning) for name, meaning in known.items()])
         for head, known in parts.items()

@@ -22,8 +22,7 @@ def trial(chosen, options, agent, episodes):
     from hdeeprm_like.experiment import episodes_of, load_experiment
     from hdeeprm_like.launch.learned import MEASURES
     from hdeeprm_like.launch.learner import AgentChoice, Learner
-    from hdeeprm_like.launch.resuming import training_options
-    from hdeeprm_like.learning.training import evaluate, train
+    from hdeeprm_like.learning.training import Played, Training, evaluate
 
     experiment = load_experiment(options)
     section, pybatsim = experiment.options.training, experiment.options.pybatsim
@@ -35,14 +34,12 @@ def trial(chosen, options, agent, episodes):
     experiment = replace(experiment, options=experiment.options.model_copy(update={"pybatsim": pybatsim}))
     learner = Learner(experiment, AgentChoice(agent))
     jobs, validation, _ = episodes_of(experiment)
-    plays, folder = learner.plays(jobs, section.alike), Path.cwd()  # the trial has its own
+    played, folder = Played(learner.plays(jobs, section.alike), learner.actions.names), Path.cwd()  # the trial's own
+    judged = {"greedy": section.greedy, "seed": experiment.options.seed, "measures": MEASURES}
     for number in episodes:
-        how = training_options(experiment, number, None)
-        train(learner.agent, plays, learner.actions.names, folder, how, resume=True, quiet=True, tensorboard=False)
-        others, greedy = learner.plays(validation), how.greedy
-        found = evaluate(
-            learner.agent, others, how.evaluation_episodes, greedy=greedy, seed=how.seed, measures=MEASURES
-        )
+        how = section.model_copy(update={"episodes": number, "steps": 0})
+        Training(learner.agent, played, folder, how).run(resume=True, quiet=True, callbacks=())
+        found = evaluate(learner.agent, learner.plays(validation), how.evaluation_episodes, **judged)
         tune.report({"episodes": number, METRIC: sum(found[METRIC]) / len(found[METRIC])})
 
 

@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from hdeeprm_like.formats.any_platform import AnyPlatform, platform_from
 from hdeeprm_like.formats.shipped import Names, existing, listed
 from hdeeprm_like.formats.windows import JobsBy, Window
 from hdeeprm_like.jobs_in_files import jobs_and_machine, jobs_in
-from hdeeprm_like.refusals import SIMULATE, Case, refuse
+from hdeeprm_like.refusals import AGENT, SIMULATE, Case, refuse
 from hdeeprm_like.run.schedules import jobs_that_ran, run_to_end, schedule_of
 from hdeeprm_like.run.simulator import Clock, Simulator, check_clock
 from hdeeprm_like.simulated import Schedule
@@ -72,14 +72,14 @@ def simulate(
     if network:
         machine = with_network(machine)
     check_clock(clock)  # refuses one that is not known before anything is read
-    player = _player(policy)
-    refuse(player.case._replace(clock=clock).on(machine, whole))
+    case, play = _player(policy)
+    refuse(case._replace(clock=clock).on(machine, whole))
     if isinstance(workload, Workload):
         window = Window(workload, 0.0)
     else:
         window = jobs_in(existing(workload, "trace", "workload"), machine, seed)
     jobs = window.workload
-    simulator, play = player.play(machine, window, clock, experiments.seed_of_policies(seed), whole)
+    simulator, again = play(machine, window, clock, experiments.seed_of_policies(seed), whole)
     ran = jobs_that_ran(simulator)
     if not ran.any():
         raise WorkloadError(f"{machine.name}: none of {len(jobs)} jobs fits this platform, so none has run")
@@ -92,61 +92,42 @@ def simulate(
         policy=policy,
         clock=clock,
         workload=jobs,
-        _play=play,
+        _play=again,
     )
 
 
-class Player(Protocol):
-    """A policy as `simulate` plays it.
-
-    Attributes:
-        case: the policy as the table of refusals looks it up.
-    """
-
-    @property
-    def case(self) -> Case: ...  # noqa: D102
-
-    def play(
-        self, machine: Platform, jobs: Window, clock: Clock, seed: int, whole: bool
-    ) -> tuple[Simulator, Callable[[], Simulator]]:
-        """Run the jobs to their ends.
-
-        Returns:
-            What moved the cluster, and what returns the same with a log and the cores of each job.
-        """
+Play: TypeAlias = Callable[[Platform, Window, Clock, int, bool], tuple[Simulator, Callable[[], Simulator]]]
+"""Runs jobs on a machine by a clock, with a seed, and each on one node if the last is true. Returns what moved the
+cluster, and what returns the same with a log and the cores of each job."""
 
 
-class Fixed(NamedTuple):
-    """A pair or a baseline, as a `Player`."""
-
-    actions: PolicyActions
-
-    @property
-    def case(self) -> Case:
-        """The policy as the table of refusals looks it up."""
-        return case_of(self.actions.policies[0], SIMULATE)
-
-    def play(
-        self, machine: Platform, jobs: Window, clock: Clock, seed: int, whole: bool
-    ) -> tuple[Simulator, Callable[[], Simulator]]:
-        """Run the jobs to their ends; where equal cores can be counted, this is the quicker way."""
-        needs = self.actions.needs
-        begun = partial(State, machine, jobs.workload, seed, whole=whole, needs=needs, epoch=jobs.epoch)
-        if clock != "batsim" and self.actions.built_in and not whole and countable(machine, jobs.workload):
-            counted = run_to_end(begun(log=False, named=False), self.actions, clock)
-            return counted, lambda: run_to_end(begun(), self.actions, clock)
-        simulator = run_to_end(begun(), self.actions, clock)
-        return simulator, lambda: simulator
-
-
-def _player(policy: str) -> Player:
-    """Return the policy of a name, as `simulate` plays it."""
+def _player(policy: str) -> tuple[Case, Play]:
+    """Return a policy as the table of refusals looks it up, and what plays it."""
     agent = agent_named(policy)
     if agent is None:
-        return Fixed(PolicyActions([policy_named(policy, SIMULATE)]))
-    from hdeeprm_like.launch.trained import TrainedPlayer
+        actions = PolicyActions([policy_named(policy, SIMULATE)])
+        return case_of(actions.policies[0], SIMULATE), partial(_played, actions)
+    from hdeeprm_like.launch.trained import play_trained
 
-    return TrainedPlayer(agent)
+    def played(
+        machine: Platform, jobs: Window, clock: Clock, seed: int, whole: bool
+    ) -> tuple[Simulator, Callable[[], Simulator]]:
+        simulator = play_trained(agent, machine, jobs.workload, clock, log=True)
+        return simulator, lambda: simulator
+
+    return Case(agent.name, AGENT, driver=SIMULATE), played
+
+
+def _played(
+    actions: PolicyActions, machine: Platform, jobs: Window, clock: Clock, seed: int, whole: bool
+) -> tuple[Simulator, Callable[[], Simulator]]:
+    """Play a pair or a baseline; where equal cores can be counted, this is the quicker way."""
+    begun = partial(State, machine, jobs.workload, seed, whole=whole, needs=actions.needs, epoch=jobs.epoch)
+    if clock != "batsim" and actions.built_in and not whole and countable(machine, jobs.workload):
+        counted = run_to_end(begun(log=False, named=False), actions, clock)
+        return counted, lambda: run_to_end(begun(), actions, clock)
+    simulator = run_to_end(begun(), actions, clock)
+    return simulator, lambda: simulator
 
 
 def compare(

@@ -5,9 +5,12 @@ the docs is made from it, and a generated test plays what it does not refuse.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from hdeeprm_like.errors import HDeepRMError, OptionsError, PlatformError
+
+if TYPE_CHECKING:
+    from hdeeprm_like.cluster.platform import Platform
 
 SIMULATE, LAUNCH, BATSIM = "simulate", "launch", "launch with Batsim"
 ENVIRONMENT, ENVIRONMENTS = "environment", "environments"
@@ -78,7 +81,7 @@ class Case(NamedTuple):
         """Whether it ranks the jobs as Slurm does."""
         return self.mode == "slurm" or (self.order == "multifactor" and self.own_priorities)
 
-    def on(self, platform: "Machine", whole: bool = False) -> "Case":
+    def on(self, platform: "Platform", whole: bool = False) -> "Case":
         """Return the same on a platform."""
         return self._replace(
             platform=platform.name,
@@ -89,30 +92,6 @@ class Case(NamedTuple):
             changing_speeds=platform.speeds is not None,
             whole=whole,
         )
-
-
-class Machine(Protocol):
-    """What the table reads of a platform."""
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-
-    @property
-    def power_cap(self) -> float:
-        """W, infinite without."""
-
-    @property
-    def partitions(self) -> Any:
-        """None without."""
-
-    @property
-    def routes(self) -> object:
-        """None without a network."""
-
-    @property
-    def speeds(self) -> object:
-        """None if they do not change."""
 
 
 class Refusal(NamedTuple):

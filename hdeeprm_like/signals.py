@@ -1,4 +1,10 @@
-"""Handle signals by raising an error, and raise it again if it was lost."""
+"""Handle signals by raising an error, and raise it again if it was lost.
+
+An error raised in a Python function that C code has called, as LLVM does while it compiles, is lost: Python prints it
+and continues. In this case nothing is printed and the signal is sent again a little later; an error still lost at the
+end goes to an enclosing `raised_by`, if there is one. C code, or Python while it creates a class, may replace the error
+by another one; it is then restored.
+"""
 
 import os
 import signal
@@ -23,11 +29,7 @@ _ours: set[Any] = set()  # handlers of this module
 def raised_by(numbers: Iterable[int], error: Callable[[int], BaseException | None]) -> Iterator[None]:
     """Raise an error in the main thread when a signal arrives, at any place of the program.
 
-    An error raised in a Python function that C code has called, as LLVM does while it compiles, is lost: Python prints
-    it and continues. In this case nothing is printed and the signal is sent again a little later; an error still lost
-    at the end goes to an enclosing `raised_by`, if there is one. C code, or Python while it creates a class, may
-    replace the error by another one; it is then restored. Outside the main thread, where signals cannot be handled,
-    this does nothing.
+    Outside the main thread, where signals cannot be handled, this does nothing.
 
     Args:
         numbers: of the signals.

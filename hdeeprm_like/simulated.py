@@ -157,9 +157,7 @@ class Schedule(schedules.Schedule):
             machines=self.cores,
             consumed_joules=self.energy,
             machine_seconds=record.machine_seconds(),
-            grouped_switches=0,
-            machine_switches=0,
-            scheduling_time=0.0,
-            simulation_time=0.0,
+            switches=(0, 0),
+            wall_clock=(0.0, 0.0),
         )
         write_schedule(folder / "out_schedule.csv", summary)

@@ -151,6 +151,11 @@ SEED = Whole(0, 2**63 - 1)
 FINITE = Number(-UTMOST, UTMOST)
 
 
+def whole_in(text: str, digits: int = 18) -> int:
+    """Return the number that a text of ASCII digits is, at most so many; -1 for any other text."""
+    return int(text) if len(text) <= digits and text.isascii() and text.isdecimal() else -1
+
+
 def wrong(value: object, wanted: str, error: Callable[[str], E], *where: object) -> E:
     """Return the error for a value: its place, what it is, and what is needed."""
     return error(": ".join(map(str, (*where, f"is {shown(value)}; {wanted} is needed"))))

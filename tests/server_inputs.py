@@ -152,7 +152,10 @@ class Filler(Greedy):
 
 
 class Script:
-    """Answers with given replies in turn, then with nothing to do."""
+    """Answers with given replies in turn, then with nothing to do.
+
+    A reply is its text, a list of what is decided now, or what makes one of these of the message.
+    """
 
     def __init__(self, *replies):
         self.replies = list(replies)
@@ -160,7 +163,23 @@ class Script:
 
     def ask(self, text):
         self.texts.append(text)
-        if self.replies:
-            answer = self.replies.pop(0)
-            return answer(json.loads(text)) if callable(answer) else answer
-        return reply(json.loads(text)["now"])
+        message = json.loads(text)
+        answer = self.replies.pop(0) if self.replies else []
+        answer = answer(message) if callable(answer) else answer
+        return reply(message["now"], *answer) if isinstance(answer, list) else answer
+
+    def heard_of(self, kind):
+        """What the events of a kind have said."""
+        events = [event for text in self.texts for event in json.loads(text)["events"]]
+        return [event["data"] for event in events if event["type"] == kind]
+
+
+def start(alloc="0", number=0, **more):
+    """The decision to start a job on some machines."""
+    return "EXECUTE_JOB", {"job_id": f"w0!{number}", "alloc": alloc, **more}
+
+
+def at(now, *decisions, until=None):
+    """Decide that once, as soon as the simulation has come to *now*, which takes until another time."""
+    left = [reply(until or now, *decisions)]
+    return lambda message: left.pop() if left and message["now"] >= now else []

@@ -46,7 +46,7 @@ MAY_IMPORT = {  # layer: the other layers that it may import besides those that 
     "batsim": DECIDES | {"formats", "results"},
     "batsim_server": {"engine", "formats", "results"},
     "results": DECIDES | {"formats", "run"},
-    "learning": DECIDES | {"formats", "run"},
+    "learning": DECIDES | {"formats", "option_sections", "run"},
     "options": {"decision", "formats", "option_sections"},
     "option_sections": {"formats"},
     "job_checks": {"cluster", "engine"},

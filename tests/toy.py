@@ -8,6 +8,7 @@ is illegal at the left end, going right at the right end, opening anywhere but t
 import numpy as np
 
 from hdeeprm_like.decision.episode import Episode
+from hdeeprm_like.decision.layout import plain_layout
 
 PLACES, ACTIONS, STEPS, START = 5, 4, 10, 2
 
@@ -44,7 +45,7 @@ def optimum():
 
 
 class Walk:
-    """One episode, as ``learning.training.Playing`` wants it."""
+    """One episode, which stops at each decision as ``run.python_loop.Play`` does."""
 
     def __init__(self, number=0):
         self.place, self.arrays = START, []
@@ -74,6 +75,7 @@ class Walk:
 
 
 NAMES = ("stay", "left", "right", "open")
+LAYOUT = plain_layout((PLACES + 1,), NAMES)
 
 
 def numbers_in(path):

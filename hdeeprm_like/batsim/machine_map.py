@@ -9,6 +9,7 @@ from hdeeprm_like.errors import PlatformError, ProtocolError
 from hdeeprm_like.formats.platform_hosts import platform_of_machines
 from hdeeprm_like.formats.platform_properties import are_ours, first_mismatch, host_of, platform_from_properties
 from hdeeprm_like.results.batsim_files import interval_set, parse_interval_set
+from hdeeprm_like.values import whole_in
 
 Host: TypeAlias = tuple[str, Mapping[str, str]]  # name and properties
 
@@ -109,6 +110,6 @@ def place_of(host: Host) -> tuple[int, list[str | int]]:
     """Return the sort key of hosts in the order of cores: their processor, then their name, numbers as numbers."""
     name, properties = host
     processor = properties.get("hdeeprm_processor", "")
-    number = int(processor) if processor.isascii() and processor.isdigit() and len(processor) <= 18 else -1
+    number = whole_in(processor)
     words = re.split(r"([0-9]{1,18})", name)
     return number, [int(word) if odd % 2 else word for odd, word in enumerate(words)]

@@ -23,6 +23,7 @@ LEVELS = {
     "information": logging.INFO,
     "debug": logging.DEBUG,
 }
+MOST_SECONDS = 10**6  # of a wait
 START = Number(0.0, 1e15, noun="number of seconds")  # at which a workflow begins
 FILES: dict[str, Any] = {"action": "append", "type": Path, "metavar": "FILE"}
 REFUSED = {"redis": "--enable-redis: is not imitated"}
@@ -80,8 +81,10 @@ class Parser(argparse.ArgumentParser):
         for name, why in refused.items():
             if name in found:
                 raise OptionsError(why)
-        if found.get("mmax", 0) < 0 or not 0 < found.get("timeout", 1) < 1e6:
-            raise OptionsError("--mmax must not be negative, and --timeout must be above 0 s")
+        if found.get("mmax", 0) < 0:
+            raise OptionsError(f"--mmax {found['mmax']}: must not be negative")
+        if not 0 < found.get("timeout", 1) < MOST_SECONDS:
+            raise OptionsError(f"--timeout {found['timeout']:g}: must be above 0 s and below {MOST_SECONDS:,} s")
         level = self._levels.get(found.pop("verbosity", ""), logging.INFO)
         level = logging.ERROR if found.pop("quiet", False) else level
         return {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}, level

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 from hdeeprm_like.batsim_server.arguments import AnyOptions, read_command_line
 from hdeeprm_like.batsim_server.json_text import encode
 from hdeeprm_like.batsim_server.options import ServerOptions
-from hdeeprm_like.errors import HDeepRMError, ProtocolError
+from hdeeprm_like.errors import HDeepRMError, ProtocolError, one_line
 from hdeeprm_like.signals import raised_by
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def run_command(
     try:
         options, level = read(argv)
     except HDeepRMError as error:
-        sys.stderr.write(f"error: {error}\n")
+        sys.stderr.write(f"error: {one_line(str(error))}\n")
         return 2
     with _logging_to_stderr(level):
         try:
@@ -69,10 +69,10 @@ def run_command(
             logger.error("%s", stopped)
             return 128 + stopped.number
         except ProtocolError as error:
-            logger.error("%s", error)
+            logger.error("%s", one_line(str(error)))
             return 1
         except HDeepRMError as error:
-            logger.error("%s", error)
+            logger.error("%s", one_line(str(error)))
             return 2
     return 0
 

@@ -15,7 +15,7 @@ from hdeeprm_like.batsim_server.sharing import Constraint, Variable
 
 PowerRanges = tuple[tuple[float, float, float], ...]  # per P-state: W when idle, at the least load, at full load
 
-NOISE = 1e-8  # a difference of two sums is rounding noise if smaller than this share of them
+NOISE = 1e-6  # of two sums that differ by less than this share the rounding shows in the sixth decimal of a mean power
 LONG_BITS = 64  # mantissa of a C long double on x86
 GRID = 2.0**80  # 1 / resolution of all relevant joules
 MANY = 512  # machines from which on numpy is worth its import

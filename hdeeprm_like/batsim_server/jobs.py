@@ -120,30 +120,26 @@ class Job:
 
 
 class Profiles(dict[str, Profile]):
-    """The profiles of one workload; those without a future job are dropped."""
+    """The profiles of one workload; those of jobs that are over are dropped.
+
+    Attributes:
+        unused: one of the file that no job has, "" if there is none.
+        gone: names of those that are there no more, or that no job has; no other profile can have them.
+    """
 
     def __init__(self, workload: str) -> None:
         """Start empty."""
         super().__init__()
         self.workload = workload
-        self.unused = ""  # one of the file that no job has
-        self.jobs_with: dict[str, int] = {}  # number of jobs by profile
-        self._within: dict[Profile, int] = {}  # number of places in other profiles, of those that have any
+        self.unused = ""
+        self.gone: set[str] = set()
 
-    def __setitem__(self, name: str, profile: Profile) -> None:
-        """Add a profile; those that it consists of are kept as long as it is."""
-        super().__setitem__(name, profile)
-        for part in profile.parts:
-            self._within[part] = self._within.get(part, 0) + 1
-
-    def forget(self, profile: Profile, keep: bool) -> None:
-        """Record that a job is gone; drop its profile if no other job or profile uses it, unless *keep*."""
-        self.jobs_with[profile.name] -= 1
-        if keep or self.jobs_with[profile.name] > 0 or self._within.get(profile):
-            return
-        if super().pop(profile.name, None) is not None:
+    def forget(self, profile: Profile) -> None:
+        """Drop a profile and those that it consists of, as Batsim does even if other jobs have them."""
+        if self.pop(profile.name, None) is not None:
+            self.gone.add(profile.name)
             for part in profile.parts:
-                self._within[part] -= 1
+                self.forget(part)
 
 
 class Task:

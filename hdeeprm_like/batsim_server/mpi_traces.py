@@ -155,7 +155,6 @@ _NOTHING = Operation(lambda me: iter(()), lambda line: ())  # type: ignore[arg-t
 _ONE, _PAIR = "a rank, a tag and a number of elements", "a number of elements to send and to receive"
 _REDUCED, _SIZES = "a number of elements and of flops", "a number of elements to send and those from each rank"
 _SCATTERED = "the elements to each rank and a number of those to receive"
-_SCATTERED = "the elements to each rank and a number of those to receive"
 _BOTH = "the size of a buffer and the elements to each rank, then the same for those received"
 OPERATIONS: Mapping[str, Operation] = {
     **dict.fromkeys(("init", "finalize", "comm_size", "comm_split", "comm_dup", "location"), _NOTHING),

@@ -59,8 +59,6 @@ def summary_of(simulation: Simulation, consumed: float, simulation_time: float) 
         machines=len(machines),
         consumed_joules=consumed,
         machine_seconds={state.name.lower(): machines.seconds[state] for state in MachineState},
-        grouped_switches=machines.grouped_switches,
-        machine_switches=machines.machine_switches,
-        scheduling_time=simulation.scheduling_time,
-        simulation_time=simulation_time,
+        switches=(machines.grouped_switches, machines.machine_switches),
+        wall_clock=(simulation.scheduling_time, simulation_time),
     )

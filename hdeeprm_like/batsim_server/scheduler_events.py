@@ -16,6 +16,7 @@ from hdeeprm_like.batsim_server.simulation import Simulation
 from hdeeprm_like.batsim_server.workload import WorkloadReader
 from hdeeprm_like.errors import ProtocolError
 from hdeeprm_like.results.batsim_files import interval_set, parse_interval_set
+from hdeeprm_like.values import whole_in
 
 ENDED = ("COMPLETED_SUCCESSFULLY", "COMPLETED_FAILED", "COMPLETED_WALLTIME_REACHED", "COMPLETED_KILLED")
 STATES = ("NOT_SUBMITTED", "SUBMITTED", "RUNNING", "REJECTED", *ENDED)
@@ -168,7 +169,7 @@ def set_resource_state(simulation: Simulation, event: SchedulerEvent) -> Script:
     """Change the P-state of machines, or switch them to sleep or wake them up."""
     numbers = machines_of(simulation, event, "resources")
     text = event.text("state")
-    pstate = int(text) if text.isdigit() and len(text) < 6 else -1
+    pstate = whole_in(text)
     if not simulation.options.energy:
         raise ProtocolError(f"{event.where}: P-states cannot change without -E")
     yield from switch(simulation, event.where, numbers, pstate, text)
@@ -262,8 +263,8 @@ def register_profile(simulation: Simulation, event: SchedulerEvent) -> None:
     need_dynamic(simulation, event)
     workload, name = event.text("workload_name"), event.text("profile_name")
     profiles = simulation.profiles.setdefault(workload, Profiles(workload))
-    if name in profiles:
-        raise ProtocolError(f"{event.where}: profile {name[:60]!r} exists already")
+    if name in profiles or name in profiles.gone:
+        raise ProtocolError(f"{event.where}: profile {name[:60]!r} exists already, or has existed")
     reader = WorkloadReader(profiles, {}, ProtocolError)
     profiles[name] = reader.profile(name, event.object("profile"), event.where)
 

@@ -13,6 +13,7 @@ from hdeeprm_like.batsim_server.simulation import Simulation
 from hdeeprm_like.engine import silent_layout as layout
 from hdeeprm_like.errors import ProtocolError
 from hdeeprm_like.results.batsim_files import interval_set, parse_interval_set
+from hdeeprm_like.values import whole_in
 
 ODD = ("mapping", "storage_mapping", "additional_io_job")  # of EXECUTE_JOB
 TALK = layout.places_of(layout.TALK)
@@ -230,9 +231,9 @@ class Decisions:
     def _switch(self, event: SchedulerEvent, place: int) -> int:
         """Note a change of machines from one computing P-state to another."""
         text, state = event.text("resources"), event.text("state")
-        if not self._energy or not state.isdigit() or len(state) > 5:
+        if not self._energy:
             raise Unusual
-        pstate, numbers, machines = int(state), self._numbers(text), self._simulation.machines
+        pstate, numbers, machines = whole_in(state), self._numbers(text), self._simulation.machines
         if not all(machines[number].computes_in(pstate) for number in numbers):
             raise Unusual
         self._choose(place, numbers)

@@ -123,7 +123,7 @@ class SilentSession:
                 raw = self.ask(text)
                 self.scheduling_time += time.perf_counter() - began
                 self.replies.append(raw)
-                if len(raw) < room:
+                if 0 < len(raw) < room:
                     reply[: len(raw)], reply[len(raw)], talk[READS] = raw, 0, len(raw)
                     continue
             decisions = read_reply(raw, SCHEDULER_EVENTS)

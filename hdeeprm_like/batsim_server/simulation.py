@@ -152,10 +152,11 @@ class Simulation:
         self.rows.append(row_of(job))
 
     def forget_closed(self) -> None:
-        """Drop ended jobs that have now been reported to the scheduler, and profiles without use."""
+        """Drop ended jobs that have now been reported to the scheduler, and their profiles."""
         for job in self._closed:
             del self.jobs[job.identifier]
-            self.profiles[job.workload].forget(job.profile, keep=self.options.profile_reuse)
+            if not self.options.profile_reuse:
+                self.profiles[job.workload].forget(job.profile)
         self._closed.clear()
 
     def look_at_energy(self) -> Script:

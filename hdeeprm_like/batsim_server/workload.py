@@ -59,7 +59,6 @@ class WorkloadReader(Record):
         profile = self.find(description.get("profile"), fields.where, 0)
         if profile.hosts not in (None, size):
             raise fields.refusal(f"profile {profile.name!r} is for {profile.hosts} hosts, the job requests {size}")
-        self.profiles.jobs_with[profile.name] = self.profiles.jobs_with.get(profile.name, 0) + 1
         named = {**description, "id": f"{workload}!{number}"} if "id" in description else description
         return Job(workload, number, profile, submit, size, walltime, fields.encoded(named))
 
@@ -99,7 +98,8 @@ class WorkloadReader(Record):
         if name not in self.profiles:
             if name not in self.described:
                 near = did_you_mean(name, {*self.described, *self.profiles})
-                raise self.error(f"{where}: no profile {name[:60]!r}{near}")
+                hint = " any more: a job with it is over" if name in self.profiles.gone else near
+                raise self.error(f"{where}: no profile {name[:60]!r}{hint}")
             self.profiles[name] = self.profile(name, self.described[name], where, depth)
         return self.profiles[name]
 
@@ -135,4 +135,5 @@ def read_workload(
             raise WorkloadError(f"{where}: jobs[{index}]: a job {job.number!r} exists already")
         jobs[job.number] = job
     reader.check_unused(where)
-    return machines, jobs, reader.profiles
+    profiles.gone = named.keys() - profiles.keys()
+    return machines, jobs, profiles

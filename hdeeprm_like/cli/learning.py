@@ -77,17 +77,16 @@ def run_train(options: argparse.Namespace) -> int:
     from hdeeprm_like.cli.trust import note_named
     from hdeeprm_like.experiment import load_experiment
     from hdeeprm_like.launch.learned import train_learner
-    from hdeeprm_like.launch.resuming import resume_learner, training_options
+    from hdeeprm_like.launch.resuming import resume_learner
 
     if options.resume is not None:
         output = options.resume
-        learner, how = resume_learner(output, options.device, options.episodes)
+        learner = resume_learner(output, options.device, options.episodes)
     else:
         output = options.output or Path(f"train-{name_of(options.options)}")
         experiment = load_experiment(options.options, overrides_of(options))
-        learner = new_learner(experiment, flags_in(options, AgentFlags))
+        learner = new_learner(experiment, flags_in(options, AgentFlags), options.episodes, options.envs)
         note_named(options)
-        how = training_options(experiment, options.episodes, options.envs)
     gathering = engine_of(options, learner, output)
     callbacks = [name.strip() for name in (options.log_to or "").split(",") if name.strip()]
     level = options.log_level or learner.experiment.options.pybatsim.log_level
@@ -97,10 +96,10 @@ def run_train(options: argparse.Namespace) -> int:
         if method == POLICY_ITERATION:
             from hdeeprm_like.launch.iterated import iterate_learner
 
-            found = iterate_learner(learner, output, how, resumes, progress)
+            found = iterate_learner(learner, output, resumes, progress)
             done = f"{found} iterations"
         else:
-            found = train_learner(learner, output, how, resumes, progress, gathering, callbacks)
+            found = train_learner(learner, output, resumes, progress, gathering, callbacks)
             done = f"{found} episodes learned from"
     except KeyboardInterrupt:
         return interrupted(output)
@@ -125,7 +124,7 @@ def engine_of(
 
     if options.engine is None and options.processes is None:
         return HERE
-    if learner.experiment.options.training.parts == 1:
+    if learner.training.parts == 1:
         flag = "--engine" if options.engine else "--processes"
         raise OptionsError(
             f"train {flag}: an engine plays the parts of an update, and training.parts is 1 in "
@@ -191,8 +190,10 @@ def run_evolution(options: argparse.Namespace) -> int:
     return 0
 
 
-def new_learner(experiment: "Experiment", options: AgentFlags) -> "Learner":
-    """Return the learning agent of the command line, in its experiment."""
+def new_learner(
+    experiment: "Experiment", options: AgentFlags, episodes: int | None = None, envs: int | None = None
+) -> "Learner":
+    """Return the learning agent of the command line, in its experiment; see `Learner`."""
     if experiment.options.pybatsim.agent.type != "LEARNING":
         raise OptionsError(f"{options.options}: pybatsim.agent.type: is CLASSIC; only LEARNING agents are trained")
     if not options.agent:
@@ -200,4 +201,4 @@ def new_learner(experiment: "Experiment", options: AgentFlags) -> "Learner":
     from hdeeprm_like.launch.learner import AgentChoice, Learner
 
     choice = AgentChoice(options.agent, options.device or "cpu", options.input_model, options.output_model)
-    return Learner(experiment, choice)
+    return Learner(experiment, choice, episodes, envs)

@@ -51,20 +51,26 @@ def main(argv: Sequence[str] | None = None) -> int:
         import argcomplete
 
         argcomplete.autocomplete(parser())
-    from hdeeprm_like.cli.arguments import BROKEN_PIPE, EXTRAS, INTERRUPTED, PROGRAM, USER_ERROR
+    from hdeeprm_like.cli.arguments import USER_ERROR
 
     options = parser(*arguments[:1]).parse_args(arguments)
     if not options.command:
         parser().print_help()
         return USER_ERROR
-    from hdeeprm_like.cli.trust import trusted_by
-    from hdeeprm_like.plugins import trusting
-
     set_libraries()
     log_messages("ERROR" if options.quiet else options.log_level or "WARNING")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # file names may not be valid text
+    return status_of(options)
+
+
+def status_of(options: argparse.Namespace) -> int:
+    """Run the command of some options, and return its exit status."""
+    from hdeeprm_like.cli.arguments import BROKEN_PIPE, EXTRAS, INTERRUPTED, PROGRAM
+    from hdeeprm_like.cli.trust import trusted_by
+    from hdeeprm_like.plugins import trusting
+
     try:
         run: Callable[[argparse.Namespace], int | None] = options.run
         with heeding_termination(), trusting(*trusted_by(options)):

@@ -73,9 +73,10 @@ def run_visual(options: argparse.Namespace) -> None:
         raise OptionsError(f"--to: {end:g} s is not after --from, {options.begin:g} s")
     from hdeeprm_like.results.pictures import Look
 
+    part = plots.Part(options.begin, end, options.user)
     look = Look(options.title, options.size, options.style)
     if options.kind in SEVERAL:
-        if (options.begin, end, options.user, options.by) != (0.0, float("inf"), None, None):
+        if part != plots.WHOLE or options.by is not None:
             message = f"apply to one run; `visual {options.kind}` shows whole runs"
             raise OptionsError(f"--from, --to, --user and --by: {message}")
         draw_several = plots.compare if options.kind == "compare" else plots.difference
@@ -83,8 +84,7 @@ def run_visual(options: argparse.Namespace) -> None:
     elif len(options.folders) > 1:
         raise OptionsError("--run: a picture shows one directory; `visual compare` takes several")
     else:
-        shown: dict[str, Any] = {"span": (options.begin, end), "user": options.user, "by": options.by, "look": look}
-        plots.draw(options.kind, options.folders[0], options.save, **shown)
+        plots.draw(options.kind, options.folders[0], options.save, part=part, by=options.by, look=look)
     if options.save:
         tell(options, f"{options.kind} of {', '.join(map(str, options.folders))} in {options.save}")
 

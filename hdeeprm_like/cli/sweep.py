@@ -19,6 +19,7 @@ from hdeeprm_like.cli.names import files_or
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.formats.shipped import found, names_of
 from hdeeprm_like.limits import PROCESSES
+from hdeeprm_like.values import whole_in
 
 if TYPE_CHECKING:
     from hdeeprm_like.plugins import Place
@@ -121,5 +122,6 @@ def parameters_in(words: list[str]) -> dict[str, str | int]:
         key, equals, value = word.partition("=")
         if not key or not equals:
             raise OptionsError(f"--slurm {word[:40]!r}: is no KEY=VALUE such as partition=short")
-        found[key] = int(value) if value.isdigit() and len(value) < 10 else value
+        number = whole_in(value, digits=9)
+        found[key] = value if number < 0 else number
     return found

@@ -6,7 +6,7 @@ Source: SimGrid 3.32, "Describing your platform in XML".
 from collections.abc import Mapping
 
 from hdeeprm_like.errors import PlatformError, did_you_mean
-from hdeeprm_like.values import UTMOST, Number
+from hdeeprm_like.values import UTMOST, Number, whole_in
 
 _PREFIXES = {"": 1.0} | {
     name: value
@@ -59,7 +59,8 @@ def radical(text: str, where: str) -> list[int]:
     found: list[int] = []
     for part in text.split(","):
         first, dash, last = part.strip().partition("-")
-        if not first.isdigit() or (dash and not last.isdigit()) or int(last or first) - int(first) > HOST_LIMIT:
+        low, high = whole_in(first), whole_in(last if dash else first)
+        if min(low, high) < 0 or high - low > HOST_LIMIT:
             raise PlatformError(f"{where}: radical {text!r} is not a list of intervals such as '0-15,20'")
-        found += range(int(first), int(last or first) + 1)
+        found += range(low, high + 1)
     return found

@@ -33,7 +33,7 @@ MODES: dict[str, str] = {
     "easysjf": "easy:EasySjf",
     "commitbackfill": "committed:CommitBackfill",
     "scored": "scored:ByScore",
-    "reserve": "reserve:Reserve",
+    "reserve": "easy:Reserve",
     "slurm": "slurm:LikeSlurm",
     "bounded": "bounded:Bounded",
 }

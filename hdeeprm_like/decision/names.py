@@ -5,7 +5,7 @@
 ``"sjf@tsafrir+easy"`` orders by predicted run times and reserves by requested ones, ``"fcfs+easy@ewma"`` the other way
 round; ``"sjf@learned:FILE.json+easy"`` orders by a learned predictor (see `tree_files`);
 ``"sjf+easy-best_fit"`` chooses cores by best fit instead of the fastest ones, ``"sjf+easy-scored:FILE.json"`` and
-``"sjf+easy-zoo:NAME"`` by the placement score of a learned policy (see `placement_files`);
+``"sjf+easy-zoo:NAME"`` by the placement score of a learned policy (see `score_files`);
 ``"saf+reserve:64:600"`` starts whatever fits but keeps 64 cores for jobs that request at most 600 s,
 ``"saf+reserve"`` an eighth of them for those up to 1000 s;
 ``"saf+bounded"`` starts whatever fits around a guaranteed start of each job, ``"saf+bounded:2"`` guarantees later
@@ -26,10 +26,9 @@ from typing import Any, TypeAlias
 from hdeeprm_like import refusals
 from hdeeprm_like.decision.modes import GUARANTEED, SCORED, SLURM, Mode, mode_named
 from hdeeprm_like.decision.modes import MODES as MODES
-from hdeeprm_like.decision.placement_files import Placement
 from hdeeprm_like.decision.policy_words import LEARNED as LEARNED_PREFIX
 from hdeeprm_like.decision.policy_words import Words, is_scored, words_of
-from hdeeprm_like.decision.score_files import ScoredPolicy, file_of, scored_policy
+from hdeeprm_like.decision.score_files import Placement, ScoredPolicy, file_of, scored_policy
 from hdeeprm_like.decision.tree_files import is_own, is_predictor, predictor
 from hdeeprm_like.engine.numbers import CORE_POLICIES as CORE_POLICIES
 from hdeeprm_like.engine.numbers import FIRST_PREDICTED, LEARNED

@@ -5,13 +5,28 @@
 | ``queue`` | the score that orders the queue: feature -> weight; the smallest score is first |
 | ``backfill`` | the same for the jobs behind the head; that of the queue if missing |
 | ``keep`` | how many cores are kept free before longer jobs for shorter ones that are to come, see `Keep` |
-| ``placement`` | a score of cores: those with the smallest are taken, see `placement_files`; without it the fastest |
+| ``placement`` | a score of cores: those with the smallest are taken, see below; without it the fastest |
 | ``times`` | the run times that its features of estimates look at: ``expected`` if missing, or any other predictor |
 | ``bounded`` | each job is guaranteed a start, as by ``+bounded:K`` with this K (see `policies.guarantees`) |
 | ``exact`` | all of this once more, for as long as the last jobs ran as long as requested |
 | ``made_by`` | how it was made: command, seed, traces; for readers |
 
-This module reads them and imports nothing heavy; `policies.scores` computes them.
+A placement has weights of features of cores:
+
+| key | meaning |
+|---|---|
+| ``speed`` | a feature of cores: what it weighs for every job |
+| ``speed*log_cores`` | a feature of cores times one of the job: what it weighs the more, the larger the latter is |
+
+The score of a processor is the sum of these terms for the cores that the job would take there; the processor with the
+smallest score is first, ties go to the lowest. Then the next processor is chosen for the remaining cores. Where all
+cores that the job could take would request more bandwidth than the processor has, as many as it has bandwidth for are
+scored, too, and the better number is taken.
+
+Logarithms are beside the mean core of the machine, so a file fits any machine. The speed that cores would have is
+``speed`` + ln(.75) * ``contended``.
+
+This module reads them and imports nothing heavy; `policies.scores` and `policies.placement_scores` compute them.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,7 +34,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from hdeeprm_like.decision.placement_files import Placement, placement_of
 from hdeeprm_like.decision.policy_words import ENDING, LEARNED, SCORED, ZOO
 from hdeeprm_like.engine.numbers import RUN_TIMES
 from hdeeprm_like.errors import OptionsError, did_you_mean
@@ -70,6 +84,40 @@ FEATURES = {
 }
 """The features of scores; the last three are 0 except in ``backfill``."""
 
+CORE_FEATURES = {
+    "speed": "ln(peak flop/s of a core / that of the mean core)",
+    "power": "ln(peak W of a core / that of the mean core)",
+    "bandwidth": "ln(GB/s of the processor per core / the mean)",
+    "memory": "ln(MB of the node per core / the mean)",
+    "gpus": "1 where the node has GPUs",
+    "asleep": "1 where the processor serves no job, so that its other cores wake to idle power",
+    "added_power": "W that the processor draws more with the job / cores taken / peak W of the mean core",
+    "contended": "1 where its jobs would then request more bandwidth than it has, so that they run at 75 % speed",
+    "slowed": "share of its cores that serve other jobs, where the job begins to slow these",
+    "bandwidth_left": "share of the bandwidth that is left, from -1 on",
+    "memory_left": "share of the node's memory that is left",
+    "cores_left": "share of the processor's cores that stay free",
+    "node_left": "share of the node's cores that stay free",
+    "elsewhere": "share of the cores still to find for the job that must come from other processors",
+    "lag": "ln(speed of the slowest core taken before / speed), at least 0: the slowest core sets the job's speed",
+}
+"""Features of the cores of a processor that a job may take now."""
+
+JOB_FEATURES = {
+    "one": "1",
+    "trusted_log_time": "ln(run time in h, between request and estimate as requests are trusted)",
+    "log_cores": "ln(cores / cores of the machine)",
+    "memory_share": "memory per core / that of the mean core, at most 4",
+    "bandwidth_share": "bandwidth per core / that of the mean core, at most 4",
+    "on_gpus": "1 where the job requests GPUs",
+    "log_wait_hours": "ln(1 + wait in h)",
+    "free": "share of the cores that are free",
+    "queue": "ln(1 + waiting jobs) / 3",
+}
+"""Features of the job, and of the moment, that those of cores may be multiplied by."""
+
+TIMES = "*"
+
 MOST_BINS = 38  # half powers of e: beyond, no job is so long
 STEEPEST = 10  # power of the backlog, and of the load
 OF_JOB = 14  # the first so many describe a job and its user, not of its wait or of the machine
@@ -84,6 +132,11 @@ class Score(Record):
     def features(self) -> frozenset[str]:
         """Names of the features that it reads."""
         return frozenset(name for name, _ in self.weights)
+
+    @property
+    def terms(self) -> tuple[tuple[str, float], ...]:
+        """The same as its weights, as a placement has it."""
+        return self.weights
 
 
 class Keep(Record):
@@ -110,6 +163,26 @@ class Keep(Record):
     load: float = 0.0
     felt: float = 0.0
     widest: float = 1.0
+
+
+class Placement(Record):
+    """A score of cores for a job.
+
+    Attributes:
+        weights: names of a feature of cores and of a feature of the job, and what their product weighs.
+    """
+
+    weights: tuple[tuple[str, str, float], ...]
+
+    @property
+    def looks(self) -> frozenset[str]:
+        """Names of the features of jobs that it reads."""
+        return frozenset(job for _, job, _ in self.weights)
+
+    @property
+    def terms(self) -> tuple[tuple[str, float], ...]:
+        """The names of terms in a file, with their weights."""
+        return tuple((core if job == "one" else core + TIMES + job, weight) for core, job, weight in self.weights)
 
 
 class ScoredPolicy(Record):
@@ -223,6 +296,37 @@ def keep_of(content: Any, where: str) -> Keep:
     return found
 
 
+def split_term(name: str, where: str) -> tuple[str, str]:
+    """Split ``"speed*log_cores"`` into the features of the cores and of the job; ``"speed"`` has the job's ``one``.
+
+    Raises:
+        OptionsError: one of them is not known; the message begins with *where*.
+    """
+    cores, times, job = name.partition(TIMES)
+    if cores not in CORE_FEATURES:
+        raise OptionsError(f"{where}: {cores!r:.60} is no feature of cores{did_you_mean(cores, CORE_FEATURES)}")
+    if times and job not in JOB_FEATURES:
+        raise OptionsError(f"{where}: {name!r:.80}: {job!r:.60} is no feature of jobs{did_you_mean(job, JOB_FEATURES)}")
+    return cores, job if times else "one"
+
+
+def placement_of(content: Any, where: str) -> Placement:
+    """Return the placement of a file's JSON.
+
+    Raises:
+        OptionsError: it is invalid; the message begins with *where*.
+    """
+    if not isinstance(content, dict) or not content:
+        raise OptionsError(f"{where}: an object with the weights of features of cores is needed, not {content!r:.60}")
+    found: dict[tuple[str, str], float] = {}
+    for name, value in content.items():
+        term = split_term(name, where)
+        if term in found:
+            raise OptionsError(f"{where}: {name}: is given twice, as {term[0]!r} and as {TIMES.join(term)!r}")
+        found[term] = NUMBER.of(value, OptionsError, where, name)
+    return Placement(tuple((*term, weight) for term, weight in found.items()))
+
+
 def policy_of(content: Any, where: str, placed: bool = False) -> ScoredPolicy:
     """Return the learned policy of a file's JSON.
 
@@ -267,7 +371,7 @@ def policy_of(content: Any, where: str, placed: bool = False) -> ScoredPolicy:
     )
 
 
-def formula(score: Score) -> str:
-    """Return a score as a formula that an operator can read, the heaviest features first."""
-    ordered = sorted(((weight, name) for name, weight in score.weights if weight), key=lambda pair: -abs(pair[0]))
-    return " ".join(f"{weight:+.3g} {name}" for weight, name in ordered) or "0"
+def formula(score: Score | Placement) -> str:
+    """Return a score as a formula that an operator can read, the heaviest terms first."""
+    ordered = sorted(score.terms, key=lambda term: -abs(term[1]))
+    return " ".join(f"{weight:+.3g} {name}" for name, weight in ordered if weight) or "0"

@@ -13,7 +13,7 @@ from hdeeprm_like.engine.rounds import MOST_ROUNDS
 from hdeeprm_like.engine.silent_session import Session, add_row
 from hdeeprm_like.engine.speeds import has_changed, share_of
 
-NOISE = 1e-8  # a difference of two sums is rounding noise if smaller than this share of them
+NOISE = 1e-6  # of two sums that differ by less than this share the rounding shows in the sixth decimal of a mean power
 REST = 1e-5  # flop/s of a machine, below which it counts as fully used
 
 FRACTION, HIDDEN, BIAS = (1 << 52) - 1, 1 << 52, 1075  # of a double

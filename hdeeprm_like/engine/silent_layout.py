@@ -247,7 +247,7 @@ class Memory:
         calls, self.commands = CALLS + jobs, LEAST_COMMANDS + 3 * jobs
         self.machines = 4 * machines + LEAST_COMMANDS
         self.margin = MOST_KILLED * (EVENT_BYTES + longest) + PLACE_BYTES * machines
-        actions, actors = 2 * jobs + calls + 1, 2 * jobs + calls + 8
+        actions = actors = 2 * jobs + calls + 8  # also those that end together, with the message and the answer
         words = [text.encode() for text in KNOWN_WORDS + PARTS]
         self.links, self.uses = (LINKS + LINKS_EACH * machines, LOADS + LOADS_EACH * machines) if sends else (0, 1)
         capacities, flows, loads = machines + self.links, jobs + 1 if sends else 1, self.uses

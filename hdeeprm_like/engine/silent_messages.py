@@ -166,6 +166,6 @@ def deliver(tables: Session, simulation: Session, session: Session) -> bool:
 def has_room(session: Session) -> bool:
     """Return whether there is room for what any actor may write in a turn."""
     talk, most = session.talk[0], PLACE_BYTES * len(session.machines)
-    margin = MOST_KILLED * (EVENT_BYTES + talk.longest) + most
+    margin = MOST_KILLED * (EVENT_BYTES + talk.longest) + most  # the rest of `out` is for jobs that arrive together
     few = talk.rows <= len(session.rows) - MOST_ROWS
-    return bool(few and talk.allocs <= len(session.allocs) - most and talk.written <= len(session.out) - margin)
+    return bool(few and talk.allocs <= len(session.allocs) - most and talk.written <= HEAD + margin)

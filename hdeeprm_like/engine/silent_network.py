@@ -39,10 +39,12 @@ def load_links(session: Session, j: int, first: int, count: int, delay: float) -
         delay: s, latency.
     """
     traffic, job, talk = session.traffic, session.tasks[j], session.talk[0]
-    if count == 0:
+    if not talk.sends:
         return True
     if traffic.roads[0].made + count + job.size + talk.gates >= len(traffic.loads):
-        return False
+        return False  # nor would there be room for the message of its end
+    if count == 0:
+        return True
     flow = traffic.flows[j + 1]
     flow.first, flow.delay = NONE, delay
     use_links(session, j + 1, first, count)

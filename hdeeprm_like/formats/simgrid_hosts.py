@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hdeeprm_like.cluster.units import AMOUNT, SPEEDS, measure
 from hdeeprm_like.errors import PlatformError
+from hdeeprm_like.values import whole_in
 
 if TYPE_CHECKING:
     from hdeeprm_like.cluster.speed_profiles import SpeedProfile
@@ -51,10 +52,10 @@ class Host(NamedTuple):
         """
         found: dict[int, tuple[int, int]] = {}
         for part in filter(None, (word.strip() for word in self.properties.get("sleep_pstates", "").split(","))):
-            words = part.split(":")
-            if len(words) != 3 or not all(w.isdigit() and int(w) < len(self.speeds) for w in words):
+            states = [whole_in(word) for word in part.split(":")]
+            if len(states) != 3 or not all(0 <= state < len(self.speeds) for state in states):
                 raise PlatformError(f"host {self.name!r}: sleep_pstates {part!r} is not sleep:off:on of known P-states")
-            found[int(words[0])] = (int(words[1]), int(words[2]))
+            found[states[0]] = (states[1], states[2])
         return found
 
 

@@ -18,7 +18,7 @@ from hdeeprm_like.errors import PlatformError, did_you_mean
 from hdeeprm_like.formats.simgrid_hosts import Host, speeds_of
 from hdeeprm_like.formats.simgrid_zones import ROUTINGS, Hop, Link, Routing, Wires, Zone
 from hdeeprm_like.inputs import read_document
-from hdeeprm_like.values import UTMOST, Number
+from hdeeprm_like.values import UTMOST, Number, whole_in
 
 CORE_LIMIT = 1 << 20  # cores of one host
 COORDINATE = Number(-UTMOST, UTMOST)
@@ -108,6 +108,10 @@ class _Reader:
     def pace(self, element: Any, bandwidth: str, latency: str) -> tuple[float, float]:
         """Return a bandwidth in bytes/s, and a latency in s, 0 if not given."""
         return self.measure(element, bandwidth, BANDWIDTHS), self.measure(element, latency, TIMES, "0s")
+
+    def policy(self, element: Any, default: str) -> str:
+        """Return how flows share a link; SPLITDUPLEX has an older name."""
+        return self.text(element, "sharing_policy", default).replace("FULLDUPLEX", "SPLITDUPLEX")
 
     def members(self, element: Any) -> list[int]:
         """Return the numbers of the hosts of a cluster or a cabinet."""
@@ -219,18 +223,20 @@ class _Reader:
             path = Path(self.path).parent / file
             profile = self.profiles.get(path) or read_speed_profile(path)
             self.profiles[path] = profile
-        cores = self.text(element, "core", "1")
-        if not cores.isdigit() or not 0 < int(cores) <= CORE_LIMIT:
-            raise self.fail(f"host {name!r}: core {cores[:20]!r} is not a number of cores from 1 to {CORE_LIMIT}")
+        cores = whole_in(self.text(element, "core", "1"))
+        if not 0 < cores <= CORE_LIMIT:
+            raise self.fail(
+                f"host {name!r}: core {element.get('core')!r} is not a number of cores from 1 to {CORE_LIMIT}"
+            )
         try:
             speeds = speeds_of(self.text(element, "speed"))
         except PlatformError as cause:
             raise self.fail(f"host {name!r}: {cause}") from None
-        pstate = self.text(element, "pstate", "0")
-        if not pstate.isdigit() or int(pstate) >= len(speeds):
-            raise self.fail(f"host {name!r}: pstate {pstate!r} is not one of its {len(speeds)} P-states")
+        pstate = whole_in(self.text(element, "pstate", "0"))
+        if not 0 <= pstate < len(speeds):
+            raise self.fail(f"host {name!r}: pstate {element.get('pstate')!r} is not one of its {len(speeds)} P-states")
         self.netpoint(name, zone, element)
-        self.platform.hosts[name] = Host(name, speeds, int(pstate), properties, zone.properties, int(cores), profile)
+        self.platform.hosts[name] = Host(name, speeds, pstate, properties, zone.properties, cores, profile)
 
     def router(self, element: Any, zone: Zone) -> None:
         self.netpoint(self.text(element, "id"), zone, element)
@@ -257,7 +263,7 @@ class _Reader:
         self.add_link(
             self.text(element, "id"),
             *self.pace(element, "bandwidth", "latency"),
-            self.text(element, "sharing_policy", "SHARED"),
+            self.policy(element, "SHARED"),
         )
 
     def add_link(self, name: str, bandwidth: float, latency: float, policy: str) -> None:
@@ -346,7 +352,7 @@ class _Reader:
         backbone: tuple[Link, ...],
     ) -> None:
         self.add_host(element, name, zone, properties)
-        policy = self.text(element, "sharing_policy", "SPLITDUPLEX")
+        policy = self.policy(element, "SPLITDUPLEX")
         if policy == "FATPIPE":
             policy = "SHARED"  # SimGrid 3.32 still shares the hosts' own links of a cluster
         self.add_link(link, *self.pace(element, "bw", "lat"), policy)
@@ -384,7 +390,7 @@ class _Reader:
             raise self.fail(f"cluster {name!r}: has {len(members)} hosts; its topology has {topology.leaves} leaves")
         zone = self.new_zone(element, parent, "cluster")
         bandwidth, latency = self.pace(element, "bw", "lat")
-        policy = self.text(element, "sharing_policy", "SPLITDUPLEX")
+        policy = self.policy(element, "SPLITDUPLEX")
         links: list[Link] = []
         for place, factor in enumerate(topology.factors):
             link = Link(f"{name}_{place}", bandwidth * factor, latency)  # SimGrid 3.32 shares fat pipes too

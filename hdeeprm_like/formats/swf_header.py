@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from hdeeprm_like.values import whole_in
+
 PROCESSORS = r"max[\s_-]*(?:proc(?:essor)?s?|cpus?|cores?)"
 NODES = r"max[\s_-]*nodes?"
 START = r"unix[\s_-]*start[\s_-]*time"
@@ -61,6 +63,6 @@ def names_in(header: Sequence[str], label: str) -> dict[int, str]:
     found = {}
     for _, value in values_of(header, label):
         number, _, name = value.partition(" ")
-        if number.isascii() and number.isdigit() and name.strip():
-            found[int(number)] = name.strip()
+        if whole_in(number) >= 0 and name.strip():
+            found[whole_in(number)] = name.strip()
     return found

@@ -90,13 +90,7 @@ def convert(
         if len(rows) != first or not (lines.requested_time[skip : jobs.row[rows[-1]] + 1] > 0.0).any():
             break
         end = int(jobs.row[rows[-1]]) + 1
-    account, good = jobs.account, np.ones(len(jobs), np.bool_)
-    assert account is not None
-    for reason, refused in beyond.items():
-        account.add("left out", reason, good & refused, jobs.line, np.maximum(jobs.run, 0.0) * jobs.processors)
-        good &= ~refused
-    if not len(rows):
-        raise WorkloadError(f"{lines.path}: none of {len(jobs)} jobs is left: {account.why()}")
+    _leave_out(jobs, beyond)
     _check_times(jobs, rows, requests.time, runtimes == "trace")
     chosen = _Requests(*(column[rows] for column in requests))
     return _workload(take(jobs, rows), chosen, reference_flops, capacity, runtimes, partitions)
@@ -122,6 +116,17 @@ def _check_times(trace: Trace, rows: Ints, requested: Floats, with_run: bool) ->
             after = " after the first" if verb == "comes" else ""
             excess = f"{verb} {column[longest]:g} s{after}; at most {LONGEST:g} are possible"
             raise WorkloadError(f"{trace.path}: job {trace.job[longest]} {excess}")
+
+
+def _leave_out(jobs: Trace, beyond: dict[str, Bools]) -> None:
+    """Count the jobs that are beyond a limit, each by the first one, and raise if all are."""
+    account, good = jobs.account, np.ones(len(jobs), np.bool_)
+    assert account is not None
+    for reason, refused in beyond.items():
+        account.add("left out", reason, good & refused, jobs.line, np.maximum(jobs.run, 0.0) * jobs.processors)
+        good &= ~refused
+    if not good.any():
+        raise WorkloadError(f"{jobs.path}: none of {len(jobs)} jobs is left: {account.why()}")
 
 
 class _Requests(NamedTuple):

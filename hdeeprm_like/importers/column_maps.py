@@ -124,10 +124,9 @@ def _map(content: Mapping[str, Any], path: str) -> ColumnMap:
     for key in content:
         if key not in KEYS:
             raise wrong(f"{key!r} is not known{did_you_mean(key, KEYS)}")
-    columns = {}
-    for key, value in words("columns", COLUMNS).items():
-        columns[key] = tuple(value) if isinstance(value, list) else (value,)
-        if not columns[key] or not all(isinstance(name, str) for name in columns[key]):
+    columns = {key: tuple(v) if isinstance(v, list) else (v,) for key, v in words("columns", COLUMNS).items()}
+    for key, names in columns.items():
+        if not names or not all(isinstance(name, str) for name in names):
             raise wrong(f"columns.{key}: the name of a column, or a list of names, is needed")
     if not {"submit", "eligible"} & set(columns) or not {"run", "end"} & set(columns):
         raise wrong("columns: submit is needed, and run or end")

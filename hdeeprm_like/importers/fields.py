@@ -10,7 +10,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from hdeeprm_like.cluster.account import Account
 from hdeeprm_like.importers.times import UNKNOWN
-from hdeeprm_like.values import AMOUNT, EXACT_MOST
+from hdeeprm_like.values import AMOUNT, EXACT_MOST, whole_in
 
 T = TypeVar("T")
 
@@ -175,8 +175,7 @@ def job_number(text: str) -> JobNumber:
     match = JOB.fullmatch(text)
     if match is None or len(match[1]) >= 18:
         raise ValueError(text)
-    task = match[2] or ""
-    return JobNumber(int(match[1]), int(task) if task.isdecimal() else -1, int(match[3] or -1))
+    return JobNumber(int(match[1]), whole_in(match[2] or ""), whole_in(match[3] or ""))
 
 
 def count(text: str) -> int:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TextIO
 from hdeeprm_like.cluster.account import Account
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.importers.records import LONGEST
-from hdeeprm_like.values import Whole
+from hdeeprm_like.values import Whole, whole_in
 
 Record = tuple[int, Mapping[str, str]]  # the number of a line, and texts by the names of their columns
 
@@ -73,7 +73,7 @@ def pbs_records(lines: TextIO, report: Account) -> Iterator[Record]:
             **{"job": job, "cpus": cpus, "gpus": gpus, "nodes": nodes},
             "state": PBS_ENDS.get(ended, "FAILED") if ended else "UNKNOWN",
             "memory": _kilobytes(found.get("Resource_List.mem", "")),
-            "used_memory": _each(_kilobytes(found.get("resources_used.mem", "")), int(cpus) if cpus.isdecimal() else 0),
+            "used_memory": _each(_kilobytes(found.get("resources_used.mem", "")), whole_in(cpus)),
         }
         if found.get("project") == PBS_NO_PROJECT:
             del found["project"]

@@ -21,7 +21,7 @@ from hdeeprm_like.formats.files import write_json
 GB_PER_RAM_MB = 1.024 / 1000  # of 1024 KB, in the house's MB of 1000 KB: see `trace_files`
 BANDWIDTH = 1000.0  # GB/s for each core, more than jobs ask for
 UNKNOWN_TYPE = "unknown"
-GRES = re.compile(r"gpu(?::(?P<type>[\w.\-]*[A-Za-z][\w.\-]*))?(?::(?P<count>\d+)(?P<thousand>[kK])?)?")
+GRES = re.compile(r"gpu(?::(?P<type>[\w.\-]*[A-Za-z][\w.\-]*))?(?::(?P<count>\d{1,9})(?P<thousand>[kK])?)?")
 WIDTH = re.compile(r"\((?:[^()]|\([^()]*\))*\)")  # (S:0-1), (IDX:0,2), (null)
 
 
@@ -95,7 +95,7 @@ def expand(hosts: str, where: str) -> list[str]:
 
     try:
         names: list[str] = expand_hostlist(hosts)
-    except BadHostlist as error:
+    except (BadHostlist, ValueError) as error:  # the latter of numbers of thousands of digits
         raise PlatformError(f"{where}: {hosts[:80]!r} is no list of hosts: {error}") from None
     return names
 

@@ -11,6 +11,7 @@ from hdeeprm_like.errors import PlatformError
 from hdeeprm_like.importers.machine import Machine, Partition, expand
 from hdeeprm_like.importers.slurm_conf import ignore_weights, make_node, make_partition, scheduling_of
 from hdeeprm_like.inputs import read_document
+from hdeeprm_like.values import whole_in
 
 PAIR = re.compile(r"(?:^|(?<=\s))([A-Za-z][\w:/]*)=")
 CONFIG = re.compile(r"^([A-Za-z][\w/]*)\s+=\s?(.*)$")
@@ -158,7 +159,7 @@ def _add_nodes(machine: Machine, nodes: Mapping[str, dict[str, str]], where: str
         away += len(hosts) if any(word in state for word in AWAY) else 0
         effective = settings.get("cpuefctv", "")
         total = settings.get("cpus", "")
-        if effective.isdecimal() and total.isdecimal() and 0 < int(effective) < int(total):
+        if 0 < whole_in(effective) < whole_in(total):
             settings["cpuspeclist"] = f"1-{int(total) - int(effective)}"
             settings.pop("corespeccount", None)
         machine.nodes |= dict.fromkeys(hosts, make_node(settings, f"{where}: {names}", report))

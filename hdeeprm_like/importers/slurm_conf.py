@@ -11,7 +11,7 @@ from hdeeprm_like.formats.partitions_json import MODELLED
 from hdeeprm_like.importers import fields
 from hdeeprm_like.importers.machine import Machine, Node, Partition, expand, gpus_of, less_reserved
 from hdeeprm_like.inputs import read_text
-from hdeeprm_like.values import INDEX
+from hdeeprm_like.values import INDEX, whole_in
 
 SETTING = re.compile(r"([A-Za-z][\w/]*)\s*[+*]?=\s*(\"[^\"]*\"|\S*)")
 COMMENT = re.compile(r"(?<!\\)#.*")
@@ -255,10 +255,10 @@ def make_partition(
         PlatformError: a time makes no sense.
     """
     found: dict[str, Any] = {"MaxTime": None, "DefaultTime": None, "PriorityTier": 1, "DefMemPerCPU": None}
-    if cluster.get("defmempercpu", "").isdecimal():
-        found["DefMemPerCPU"] = int(cluster["defmempercpu"])
-    if settings.get("priority", "").isdecimal():  # what both were called before Slurm 16
-        found["PriorityTier"] = found["PriorityJobFactor"] = int(settings["priority"])
+    if (megabytes := whole_in(cluster.get("defmempercpu", ""))) >= 0:
+        found["DefMemPerCPU"] = megabytes
+    if (priority := whole_in(settings.get("priority", ""))) >= 0:  # what both were called before Slurm 16
+        found["PriorityTier"] = found["PriorityJobFactor"] = priority
     for key, text in settings.items():
         if key in TIMES:
             try:
@@ -269,7 +269,7 @@ def make_partition(
                 ) from None
             found[TIMES[key]] = None if limit is None or limit < 0 else limit
         elif key in NUMBERS:
-            found[NUMBERS[key]] = int(text) if text.isdecimal() else None if text.lower() in NO_LIMIT else text
+            found[NUMBERS[key]] = None if text.lower() in NO_LIMIT else text if whole_in(text) < 0 else whole_in(text)
         elif key in TEXTS and text.lower() not in NO_LIMIT:
             found[TEXTS[key]] = text
     return Partition(name, nodes, found)

@@ -11,22 +11,18 @@ from hdeeprm_like.decision.episode import Episode
 from hdeeprm_like.errors import AgentError, OptionsError, ResultsError
 from hdeeprm_like.experiment import JobsOf, episodes_of
 from hdeeprm_like.formats.files import alone_in, replacing, write_json
+from hdeeprm_like.formats.training_logs import EVALUATIONS, LOSSES, PREFERENCES, PROGRESS, REWARDS
 from hdeeprm_like.launch.imitation import Teacher
 from hdeeprm_like.launch.learner import Learner
 from hdeeprm_like.launch.parts import Gather, one_by_one, rollouts_in_parts
 from hdeeprm_like.launch.resuming import origin
 from hdeeprm_like.launch.run_folder import RECORD, description, inputs_of, write_inputs
 from hdeeprm_like.learning.agents import PolicyLearningAgent
-from hdeeprm_like.learning.callbacks import callbacks_named
-from hdeeprm_like.learning.checkpoint import CHECKPOINT, load_agent
+from hdeeprm_like.learning.callbacks import TensorBoard, callbacks_named
+from hdeeprm_like.learning.checkpoint import BEST, CHECKPOINT, load_agent
 from hdeeprm_like.learning.constant_policy import best_constant_policy, constant_policy_means
 from hdeeprm_like.learning.threads import threads_for
-from hdeeprm_like.learning.training import (
-    References,
-    TrainingOptions,
-    evaluate,
-    train,
-)
+from hdeeprm_like.learning.training import Played, References, Training, evaluate
 from hdeeprm_like.run.episodes import Plays, makespan, mean_bounded_slowdown, mean_slowdown, mean_wait
 
 log = logging.getLogger(__name__)
@@ -37,8 +33,8 @@ MEASURES: dict[str, Callable[[Any], float]] = {
     "wait": mean_wait,
     "makespan": makespan,
 }
-TRAINING_FILES = (CHECKPOINT, "best.pt", "losses.log", "rewards.log", "probs.json", "progress.csv")
-EVALUATIONS, HELD_OUT = "evaluations.csv", "held-out.csv"
+HELD_OUT = "held-out.csv"
+TRAINING_FILES = (CHECKPOINT, BEST, LOSSES, REWARDS, PREFERENCES, PROGRESS, EVALUATIONS, HELD_OUT)
 
 
 HERE: AbstractContextManager[Gather] = nullcontext(one_by_one)
@@ -47,7 +43,6 @@ HERE: AbstractContextManager[Gather] = nullcontext(one_by_one)
 def train_learner(
     learner: Learner,
     output: Path,
-    how: TrainingOptions,
     resume: bool,
     progress: bool,
     gathering: AbstractContextManager[Gather] = HERE,
@@ -66,39 +61,33 @@ def train_learner(
         ResultsError: the directory holds a run and *resume* is false.
         OptionsError: the options want parts that end before their episodes.
     """
-    where, followers = learner.experiment.options_path, callbacks_named(callbacks)
-    section = learner.experiment.options.training
-    if how.n_steps and section.parts > 1:
+    where, followers = learner.experiment.options_path, [TensorBoard(), *callbacks_named(callbacks)]
+    section = learner.training
+    if section.n_steps and section.parts > 1:
         raise OptionsError(f"{where}: training.parts: are of whole episodes, n_steps cuts these; leave out one of both")
     with alone_in(output), gathering as gather, threads_for(learner.agent):
         training, validation, held_out = episodes_of(learner.experiment)
-        run = begin_training(learner, output, how, how.episodes, resume)
+        run = begin_training(learner, output, section.episodes, resume)
         if section.prior and not (output / CHECKPOINT).exists():  # also where it was killed before its first one
             plays, size = learner.plays(training), learner.actions.size
-            learner.agent.prefer(best_constant_policy(size, plays, section.prior, how.best, MEASURES))
+            learner.agent.prefer(best_constant_policy(size, plays, section.prior, section.best, MEASURES))
         if section.imitate is not None and not (output / CHECKPOINT).exists():
             imitate(learner, learner.plays(training), section.imitate)
-        episodes = train(
-            learner.agent,
-            learner.plays(training, section.alike),
-            learner.actions.names,
-            output,
-            how,
-            resume=resume,
+        played = Played(
+            training=learner.plays(training, section.alike),
+            actions=learner.actions.names,
             evaluation=learner.plays(validation),
             measures=MEASURES,
             references=references_of(learner, learner.plays(training)) if section.baseline is not None else None,
             rollouts=rollouts_in_parts(learner, output, gather) if section.parts > 1 else None,
-            quiet=not progress,
-            callbacks=followers,
+            seed=learner.experiment.options.seed,
         )
-        end_training(learner, output, run, held_out, how)
+        episodes = Training(learner.agent, played, output, section).run(resume, not progress, followers)
+        end_training(learner, output, run, held_out)
         return episodes
 
 
-def begin_training(
-    learner: Learner, output: Path, how: TrainingOptions, count: int, resume: bool, **more: str
-) -> dict[str, Any]:
+def begin_training(learner: Learner, output: Path, count: int, resume: bool, **more: str) -> dict[str, Any]:
     """Return the record of a training; write it, and the inputs, unless the training is resumed.
 
     Args:
@@ -107,8 +96,8 @@ def begin_training(
     Raises:
         ResultsError: the directory holds a run and *resume* is false.
     """
-    run = {**description(learner.experiment, count), "status": "training", **more, **origin(learner, how)}
-    run["files"] = [*TRAINING_FILES, EVALUATIONS, HELD_OUT, *inputs_of(learner.experiment.platform), RECORD]
+    run = {**description(learner.experiment, count), "status": "training", **more, **origin(learner)}
+    run["files"] = [*TRAINING_FILES, *inputs_of(learner.experiment.platform), RECORD]
     if not resume:
         if (output / RECORD).exists() or (output / CHECKPOINT).exists():
             raise ResultsError(f"{output}: holds a run; resume it with --resume, clean it, or choose another directory")
@@ -117,11 +106,10 @@ def begin_training(
     return run
 
 
-def end_training(learner: Learner, output: Path, run: dict[str, Any], held_out: JobsOf, how: TrainingOptions) -> None:
+def end_training(learner: Learner, output: Path, run: dict[str, Any], held_out: JobsOf) -> None:
     """Play the held-out episodes, if the options want some, and record that the training is complete."""
-    section = learner.experiment.options.training
-    if section.held_out:
-        write_held_out(learner, output, learner.plays(held_out), section.held_out, how)
+    if learner.training.held_out:
+        write_held_out(learner, output, learner.plays(held_out))
     learner.finish()
     files = [name for name in run["files"] if (output / name).exists()]
     write_json(output / RECORD, run | {"status": "complete", "files": files})
@@ -133,7 +121,7 @@ def references_of(learner: Learner, plays: Plays) -> References:
     Args:
         plays: of the training episodes, each with its own jobs.
     """
-    section = learner.experiment.options.training
+    section = learner.training
     assert section.baseline is not None
     teacher = Teacher(section.baseline, plays, learner.layout)
 
@@ -152,7 +140,7 @@ def imitate(learner: Learner, plays: Plays, policy: str) -> None:
         OptionsError: there is no such policy, or it cannot be imitated in this decision space.
         AgentError: the agent cannot imitate.
     """
-    section, agent = learner.experiment.options.training, learner.agent
+    section, agent = learner.training, learner.agent
     if not isinstance(agent, PolicyLearningAgent):
         raise AgentError(f"{learner.choice.name}: has no probabilities of actions; leave out training.imitate")
     played = Teacher(policy, plays, learner.layout).play(0, section.imitate_episodes)
@@ -160,18 +148,19 @@ def imitate(learner: Learner, plays: Plays, policy: str) -> None:
     log.info("imitated %s on %d decisions; the mean loss is %.4f", policy, sum(map(len, played)), loss)
 
 
-def write_held_out(learner: Learner, output: Path, plays: Plays, episodes: int, how: TrainingOptions) -> None:
+def write_held_out(learner: Learner, output: Path, plays: Plays) -> None:
     """Write ``held-out.csv``: mean results on held-out episodes of a training's best agent and of constant policies.
 
     The first line is the agent's, with the weights of ``best.pt`` if there is one; one for each action follows, of the
     policy that always takes it. The agent's weights are unchanged afterwards.
 
     Args:
-        output: directory of the training. plays: the held-out episodes. episodes: how many of them.
+        output: directory of the training. plays: the held-out episodes.
     """
-    last = copy.deepcopy(learner.agent.state_dict())
+    last, section = copy.deepcopy(learner.agent.state_dict()), learner.training
     load_agent(learner.agent, output, learner.actions.names)
-    results = evaluate(learner.agent, plays, episodes, greedy=how.greedy, seed=how.seed, measures=MEASURES)
+    seed, episodes = learner.experiment.options.seed, section.held_out
+    results = evaluate(learner.agent, plays, episodes, greedy=section.greedy, seed=seed, measures=MEASURES)
     learner.agent.load_state_dict(last)
     means = [{name: sum(values) / episodes for name, values in results.items()}]
     means += constant_policy_means(range(learner.actions.size), plays, episodes, MEASURES)

@@ -39,13 +39,18 @@ class Learner:
 
     Attributes:
         experiment: platform, workload and options. choice: the agent that the command line names.
+        training: the section of the options, with the episodes and envs of the command line in place of its own.
         space: observation, actions and reward. actions: the action space. layout: what is seen and can be done.
         agent: with its initial weights.
     """
 
-    def __init__(self, experiment: Experiment, choice: AgentChoice) -> None:
+    def __init__(
+        self, experiment: Experiment, choice: AgentChoice, episodes: int | None = None, envs: int | None = None
+    ) -> None:
         options = experiment.options.pybatsim
         self.experiment = experiment
+        given = ({"episodes": episodes, "steps": 0} if episodes else {}) | ({"envs": envs} if envs else {})
+        self.training = experiment.options.training.model_copy(update=given)
         self.choice = choice
         self.space = experiment.space
         limits = experiment.workload.limits()
@@ -56,12 +61,10 @@ class Learner:
         self.agent: LearningAgent = build_agent(
             load_agent_class(choice.name),
             section,
-            self.layout.shape,
-            self.actions.size,
+            self.layout,
             choice.device,
             experiment.options.seed,
-            experiment.options.training.alike,
-            self.layout,
+            self.training.alike,
         )
         if choice.input_model is not None:
             load_agent(self.agent, choice.input_model, self.actions.names)
@@ -89,7 +92,7 @@ class Learner:
             limits_of=self.experiment.workload,
             seed=self.experiment.policy_seed,
             alike=alike,
-            clock=self.experiment.options.training.clock,
+            clock=self.training.clock,
         )
 
     def finish(self) -> None:

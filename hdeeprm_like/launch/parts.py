@@ -40,7 +40,7 @@ def rollouts_in_parts(learner: Learner, folder: Path, gather: Gather) -> Rollout
     Args:
         folder: of the training, whose record is there already.
     """
-    parts = learner.experiment.options.training.parts
+    parts = learner.training.parts
 
     def rollouts(first: int, count: int, left: float | None) -> list[Episode]:
         weights, before = weights_as_bytes(learner.agent), generator_states(learner.agent)
@@ -85,6 +85,6 @@ def player(folder: Path, record: str) -> tuple[Learner, Plays, RolloutBuffer]:
     Args:
         record: the text of its record, so that another training in the same folder has an agent of its own.
     """
-    learner, _ = resume_learner(folder, "cpu", None)
+    learner = resume_learner(folder, "cpu")
     training, _, _ = episodes_of(learner.experiment)
-    return learner, learner.plays(training, learner.experiment.options.training.alike), RolloutBuffer()
+    return learner, learner.plays(training, learner.training.alike), RolloutBuffer()

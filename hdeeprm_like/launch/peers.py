@@ -1,6 +1,6 @@
 """The peer at the other end: a Batsim that we start, one that a user starts, or our own server in this process.
 
-A `Peer` says how Batsim is reached; `Peer.meet` opens a `Line` to it, over which simulations are played.
+A `Peer` says how Batsim is reached; `Peer.meet` opens a line to it, over which simulations are played.
 """
 
 import logging
@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
 
 from hdeeprm_like.batsim.process import ReapedProcess
 from hdeeprm_like.batsim.session import Conversation
@@ -36,23 +35,6 @@ LOOPBACK = "tcp://127.0.0.1"
 REFRESH = 0.2  # s between two pictures of the progress bar
 
 
-class Line(Protocol):
-    """What simulations are played over."""
-
-    @property
-    def thinking_since(self) -> float | None:
-        """Start of the current decision on `time.monotonic`; None if there is none or no peer waits for it."""
-
-    def simulate(self, talk: Conversation, jobs: int) -> None:
-        """Play one simulation to its end; *jobs* are for the progress bar, 0 for none."""
-
-    def refuse(self, problem: str) -> None:
-        """Send a Batsim that we did not start the reason why it gets no further answers."""
-
-    def close(self) -> None:
-        """Hang up."""
-
-
 class Peer(Record):
     """How Batsim is reached.
 
@@ -73,25 +55,38 @@ class Peer(Record):
     master: str | None = None
 
     @property
+    def in_process(self) -> bool:
+        """Whether it is our own server of Batsim's protocol, in this process."""
+        return self.simulator == "embedded"
+
+    @property
     def by_hand(self) -> bool:
         """Whether a user starts Batsim."""
-        return not self.words
+        return not self.words and not self.in_process
 
     @property
     def schedule(self) -> str:
         """The name of the file that Batsim writes last of those that we read."""
         return SCHEDULE5 if self.version == 5 else SCHEDULE
 
-    def meet(self, output: Path) -> Line:
-        """Open a line for the runs of a directory.
+    def meet(self, output: Path) -> "OverSocket | InProcess":
+        """Open a line for the runs of a directory, over which simulations are played.
 
         Raises:
             OptionsError: the address is in use.
         """
-        return OverSocket(self, output)
+        return InProcess(self, output) if self.in_process else OverSocket(self, output)
 
     def check(self, workload: Path) -> None:
-        """Check a workload before anything is written; Batsim does that itself."""
+        """Check a workload before anything is written; Batsim does that itself.
+
+        Raises:
+            WorkloadError: it has a profile that our server does not know.
+        """
+        if self.in_process:
+            from hdeeprm_like.batsim_server.workload import read_workload  # not needed with Batsim
+
+            read_workload(workload, "w0")
 
     def command(self, output: Path, address: str) -> list[str]:
         """Return the whole command line of Batsim for the inputs in a directory."""
@@ -106,30 +101,7 @@ class Peer(Record):
         return [*(self.words or ("batsim",)), *energy, "-q", "--disable-schedule-tracing", "-s", address, *files]
 
 
-class Embedded(Peer):
-    """Our own server of Batsim's protocol, in this process."""
-
-    @property
-    def by_hand(self) -> bool:
-        """Whether a user starts Batsim: no."""
-        return False
-
-    def check(self, workload: Path) -> None:
-        """Check a workload before anything is written.
-
-        Raises:
-            WorkloadError: it has a profile that our server does not know.
-        """
-        from hdeeprm_like.batsim_server.workload import read_workload  # not needed with Batsim
-
-        read_workload(workload, "w0")
-
-    def meet(self, output: Path) -> Line:
-        """Open a line for the runs of a directory."""
-        return InProcess(self, output)
-
-
-EMBEDDED: Peer = Embedded("embedded")
+EMBEDDED = Peer("embedded")
 
 
 def peer_of(
@@ -211,7 +183,7 @@ class OverSocket:
 
     @property
     def thinking_since(self) -> float | None:
-        """When the decision under way began on `time.monotonic`, None if none is."""
+        """Start of the current decision on `time.monotonic`; None if there is none or no peer waits for it."""
         return self._endpoint.thinking_since
 
     def simulate(self, talk: Conversation, jobs: int) -> None:

@@ -1,23 +1,18 @@
 """Write and read the record from which a training continues."""
 
 import inspect
-from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hdeeprm_like.errors import OptionsError, ResultsError
-from hdeeprm_like.experiment import Experiment, Overrides, are_options_of, load_experiment
+from hdeeprm_like.experiment import Overrides, are_options_of, load_experiment
 from hdeeprm_like.formats.open import has_ending_of
 from hdeeprm_like.inputs import read_object, sha256
 from hdeeprm_like.launch.learner import AgentChoice, Learner
 from hdeeprm_like.launch.run_folder import RECORD
 from hdeeprm_like.learning.agents import LearningAgent
 from hdeeprm_like.learning.checkpoint import CHECKPOINT
-from hdeeprm_like.learning.training import TrainingOptions
 from hdeeprm_like.limits import ENVS, EPISODES
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
 
 PATH, NUMBER, MAYBE_PATH = (str, "a path"), (int, "a whole number"), ((str, type(None)), "a path or null")
 RESUMABLE: dict[str, tuple[Any, str]] = {
@@ -35,9 +30,9 @@ RESUMABLE: dict[str, tuple[Any, str]] = {
 """What the entry of the record that `origin` writes holds, and how it is called; what may be null may be missing."""
 
 
-def origin(learner: Learner, how: TrainingOptions) -> dict[str, Any]:
+def origin(learner: Learner) -> dict[str, Any]:
     """Return the entry of ``run.json`` that a training is resumed by."""
-    experiment = learner.experiment
+    experiment, how = learner.experiment, learner.training
     return {
         "resumable": {
             "options": str(experiment.options_path.resolve()),
@@ -73,8 +68,8 @@ def resolved_name(name: str) -> str:
     return f"{Path(place).resolve()}{colon}{wanted}" if place.endswith(".py") else name
 
 
-def resume_learner(output: Path, device: str | None, episodes: int | None) -> tuple[Learner, TrainingOptions]:
-    """Return the agent of the training in a directory, and the options to continue it with.
+def resume_learner(output: Path, device: str | None = None, episodes: int | None = None) -> Learner:
+    """Return the agent of the training in a directory, which goes on with it.
 
     Args:
         device: None for that of the training. episodes: in all, None for as many as at first.
@@ -105,12 +100,13 @@ def resume_learner(output: Path, device: str | None, episodes: int | None) -> tu
     begin, end = (Path(before[name]) if before.get(name) else None for name in ("input_model", "output_model"))
     if (output / CHECKPOINT).exists():
         begin = None  # the checkpoint holds what became of those weights
-    learner = Learner(experiment, AgentChoice(before["agent"], device or before["device"], begin, end))
+    choice = AgentChoice(before["agent"], device or before["device"], begin, end)
+    learner = Learner(experiment, choice, episodes or before["episodes"], before["envs"])
     if before.get("code", code_hash(learner.agent)) != code_hash(learner.agent):
         raise OptionsError(
             f"{before['agent']}: has changed since the training in {output} began; undo that, or begin another training"
         )
-    return learner, training_options(experiment, episodes or before["episodes"] or None, before["envs"])
+    return learner
 
 
 def record_of(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -137,15 +133,3 @@ def record_of(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     if type(seed) is not int or not 0 <= seed < 2**63:
         raise ResultsError(f"{path}: seed: is {seed!r:.40}; a whole number from 0 to 2^63-1 is needed")
     return run, before
-
-
-def training_options(experiment: Experiment, episodes: int | None, envs: int | None) -> TrainingOptions:
-    """Return the options file's ``training`` section, with what the command line gives in place of its values."""
-    section = experiment.options.training
-    how = TrainingOptions(**fields_in(section, TrainingOptions), seed=experiment.options.seed)
-    return replace(how, episodes=episodes or how.episodes, envs=envs or how.envs, steps=0 if episodes else how.steps)
-
-
-def fields_in(section: object, kind: "type[DataclassInstance]") -> dict[str, Any]:
-    """Return the fields of a dataclass that an options file's section has, by name."""
-    return {field.name: getattr(section, field.name) for field in fields(kind) if hasattr(section, field.name)}

@@ -37,7 +37,7 @@ class RunByRun:
         self.log_decisions = log_decisions
         self.checkpoint = checkpoint
         self._testing = learner.experiment.options.pybatsim.agent.run == "test"
-        learner.agent.greedy = self._testing and learner.experiment.options.training.greedy
+        learner.agent.greedy = self._testing and learner.training.greedy
         self._rewards: list[float] = []
         self._log: TrainingLog | None = None
 
@@ -79,7 +79,7 @@ class RunByRun:
             write_lines(self.output / REWARDS, self._rewards)
         else:
             if self._log is None:
-                self._log = TrainingLog(self.output, self.learner.actions.names, tensorboard=False)
+                self._log = TrainingLog(self.output, self.learner.actions.names)
             tally = Tally()
             agent.anneal(1.0 - (len(self._rewards) - 1) / self.runs)
             tally.add(episode, *agent.action_shares([episode]))

@@ -1,9 +1,8 @@
 """Play trained agents on windows; imported only for a comparison with agents, because it needs torch."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
 
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
@@ -12,14 +11,12 @@ from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.errors import AgentError, OptionsError, ResultsError
 from hdeeprm_like.experiment import load_experiment
 from hdeeprm_like.formats.shipped import shipped
-from hdeeprm_like.formats.windows import Window
 from hdeeprm_like.inputs import read_json, read_object
 from hdeeprm_like.launch.learner import AgentChoice, Learner
 from hdeeprm_like.launch.run_folder import INPUTS, OPTIONS, RECORD, SPEED_FILES
 from hdeeprm_like.learning.checkpoint import weights_of
 from hdeeprm_like.learning.rollout import play_together
 from hdeeprm_like.plugins import python_files
-from hdeeprm_like.refusals import AGENT, SIMULATE, Case
 from hdeeprm_like.run.python_loop import Play, play
 from hdeeprm_like.run.simulator import Clock, Simulator
 
@@ -146,21 +143,3 @@ def shape_of(system: DecisionSystem) -> str:
     """Return the shapes of observations and actions in words."""
     shape = system.observer.shape if system.observer is not None else (0,)
     return f"{'x'.join(map(str, shape))} numbers and do {system.actions.size} actions"
-
-
-class TrainedPlayer(NamedTuple):
-    """A trained agent as `simulate` plays it; see `hdeeprm_like.api.Player`."""
-
-    agent: Trained
-
-    @property
-    def case(self) -> Case:
-        """The policy as the table of refusals looks it up."""
-        return Case(self.agent.name, AGENT, driver=SIMULATE)
-
-    def play(
-        self, machine: Platform, jobs: Window, clock: Clock, seed: int, whole: bool
-    ) -> tuple[Simulator, Callable[[], Simulator]]:
-        """Run the jobs to their ends."""
-        simulator = play_trained(self.agent, machine, jobs.workload, clock, log=True)
-        return simulator, lambda: simulator

@@ -67,11 +67,7 @@ def launch_batsim(driver: Driver, output: Path, peer: Peer, *, runs: int = 1, pr
         ResultsError: the directory cannot be written.
         WorkloadError: our server does not know a profile.
     """
-    if is_left_by_run(driver.experiment.workload_path, "workload"):  # what this program writes has known profiles
-        peer.check(driver.experiment.workload_path)
-    refuse_early(driver)
-    if driver.experiment.platform.links_of_file is not None and driver.experiment.options.network:
-        peer = peer.replaced(master=master_to_name(driver.experiment.platform_path))
+    peer = fit_for(driver, peer)
     run = first_record(driver, peer, runs)
     line = peer.meet(output)  # from here on a message of Batsim may be pending, and is always answered
     began, claimed = time.perf_counter(), False
@@ -116,18 +112,23 @@ def launch_batsim(driver: Driver, output: Path, peer: Peer, *, runs: int = 1, pr
     return run
 
 
-def refuse_early(driver: Driver) -> None:
-    """Raise if a policy does not go with Batsim or the platform, or the jobs do not.
+def fit_for(driver: Driver, peer: Peer) -> Peer:
+    """Return the peer as an experiment needs it; raise if the jobs or a policy do not go with Batsim or the platform.
 
     Raises:
         HDeepRMError: why, see `refusals`.
     """
     experiment, exclusive = driver.experiment, False
+    if is_left_by_run(experiment.workload_path, "workload"):  # what this program writes has known profiles
+        peer.check(experiment.workload_path)
     if experiment.platform.partitions is not None and experiment.workload.demands is not None:
         rows = NumberedSets(experiment.platform.partitions).rows(experiment.workload.demands, experiment.workload.size)
         exclusive = bool(rows["exclusive"].any())
     for case in [case_of(policy, BATSIM) for policy in driver.policies] or [Case(driver=BATSIM)]:
         refuse(case.on(experiment.platform, experiment.options.whole)._replace(exclusive=exclusive))
+    if experiment.platform.links_of_file is not None and experiment.options.network:
+        return peer.replaced(master=master_to_name(experiment.platform_path))
+    return peer
 
 
 def conversations(driver: Driver, output: Path, peer: Peer, runs: int) -> Iterator[Conversation]:

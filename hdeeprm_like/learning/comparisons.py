@@ -1,8 +1,5 @@
 """What an agent learns of comparisons: differences of logits that follow measured advantages."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 import numpy as np
 import torch
 from torch import Tensor
@@ -11,39 +8,17 @@ from torch.nn import functional
 from hdeeprm_like.learning.agents import PolicyLearningAgent
 from hdeeprm_like.learning.paired_rollouts import Pairs
 from hdeeprm_like.learning.weights import Weights, weights_of
+from hdeeprm_like.option_sections import PolicyIterationSection
 from hdeeprm_like.types import Floats
 
 HELD_OUT = 5  # of so many episodes one is not learned from, and says after which pass to stop
 LARGEST = 10.0  # deviations that an advantage is clipped to
+LARGEST_GRADIENT = 0.5  # norm that gradients are clipped to
 CHUNK = 8192  # decisions in one forward pass where no gradient is needed
 
 
-@dataclass(frozen=True)
-class IterationOptions:
-    """How a policy is iterated; see the module.
-
-    Attributes:
-        iterations: how many. step: by which logits move for an advantage of one deviation.
-        shares: of the way from the policy to what was learned, tried in validation.
-        sure: by how many standard errors a candidate has to be better than the policy to take its place.
-        epochs: passes over the decisions at most. minibatch: decisions in a gradient step. largest_gradient: its norm.
-        huber: advantages of more deviations count linearly.
-        best: which measure decides, ``reward`` or one that is better the less it is.
-    """
-
-    iterations: int = 6
-    step: float = 10.0
-    shares: Sequence[float] = (0.5, 1.0)
-    sure: float = 2.0
-    epochs: int = 10
-    minibatch: int = 512
-    largest_gradient: float = 0.5
-    huber: float = 3.0
-    best: str = "reward"
-
-
 def improve(
-    agent: PolicyLearningAgent, pairs: Pairs, options: IterationOptions, first: Weights | None = None
+    agent: PolicyLearningAgent, pairs: Pairs, options: PolicyIterationSection, first: Weights | None = None
 ) -> dict[str, float]:
     """Train an agent on comparisons; return the loss and other figures.
 
@@ -67,7 +42,7 @@ class _Learned:
     """An agent that learns from comparisons."""
 
     def __init__(
-        self, agent: PolicyLearningAgent, pairs: Pairs, options: IterationOptions, first: Weights | None
+        self, agent: PolicyLearningAgent, pairs: Pairs, options: PolicyIterationSection, first: Weights | None
     ) -> None:
         device = agent.device
         self.agent, self.options = agent, options
@@ -106,7 +81,7 @@ class _Learned:
             order = torch.randperm(len(self.learned_states), generator=agent.generator)
             for part in torch.split(order.to(self.seen.device), options.minibatch):
                 states = self.learned_states[part]
-                agent.step(self._loss(states), options.largest_gradient)
+                agent.step(self._loss(states), LARGEST_GRADIENT)
             loss = self._held_out_loss()
             if loss < least:
                 least, kept, passes = loss, weights_of(agent), number + 1

@@ -2,7 +2,7 @@
 
 import inspect
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from hdeeprm_like.decision.layout import Layout, plain_layout
+from hdeeprm_like.decision.layout import Layout
 from hdeeprm_like.errors import AgentError, OptionsError, did_you_mean
 from hdeeprm_like.learning.agent_options import (
     NOT_NEGATIVE,
@@ -77,24 +77,21 @@ def _only_class(module: ModuleType, place: str) -> type[LearningAgent]:
 def build_agent(
     kind: type[LearningAgent],
     options: Mapping[str, Any],
-    observation_shape: Sequence[int],
-    action_size: int,
+    layout: Layout,
     device: str = "cpu",
     seed: int = 0,
     alike: int = 1,
-    layout: Layout | None = None,
 ) -> LearningAgent:
     """Return a new agent; the parameters of its constructor are filled in by name.
 
     Args:
         options: of the ``agent`` section, without ``type`` and ``run``: ``gamma``, ``hidden``, ``lr`` and any other
-            parameter of the constructor. It may also take ``action_size``, ``observation_size``, ``observation_shape``,
-            ``layout`` and ``alike``, which are filled in from the arguments below.
-        observation_shape: of one observation. action_size: number of actions.
+            parameter of the constructor. It may also take ``layout`` and ``alike``, and of the layout ``action_size``,
+            ``observation_size`` and ``observation_shape``.
+        layout: the meaning of each column of an observation and of each action.
         device: ``cpu``, ``cuda``, ``mps``, ``auto``, or a name that torch knows.
         seed: of the initial weights and of the sampling of actions.
         alike: how many consecutive training episodes have the same jobs.
-        layout: the meaning of each column of an observation and of each action; None if unknown.
 
     Raises:
         OptionsError: an option that the constructor needs is missing, or it has no parameter for an option.
@@ -103,13 +100,36 @@ def build_agent(
     known: dict[str, Any] = {
         "alike": alike,
         **options,
-        "action_size": int(action_size),
-        "observation_size": int(np.prod(observation_shape)),
-        "observation_shape": tuple(observation_shape),
-        "layout": layout or plain_layout(observation_shape, [f"action {i}" for i in range(action_size)]),
+        "action_size": len(layout.actions),
+        "observation_size": int(np.prod(layout.shape)),
+        "observation_shape": layout.shape,
+        "layout": layout,
     }
     if "lr" in options:
         known["learning_rate"] = options["lr"]
+    names = checked_parameters(kind, options, known)
+    seed_all(seed)
+    with locating_errors(kind):
+        agent = kind(**{name: known[name] for name in names if name in known})
+    agent.gamma = float(options.get("gamma", agent.gamma))
+    agent.learning_rate = float(options.get("lr", agent.learning_rate))
+    for name in ("lr_end", "entropy_end"):
+        if name in options:
+            setattr(agent, name, float(options[name]))
+    agent.optimizer_name = options.get("optimizer", agent.optimizer_name)
+    agent.generator.manual_seed(seed)
+    return agent.to(find_device(device))
+
+
+def checked_parameters(kind: type[LearningAgent], options: Mapping[str, Any], known: Collection[str]) -> list[str]:
+    """Return the names of the parameters of an agent's constructor.
+
+    Args:
+        known: what it can be given.
+
+    Raises:
+        OptionsError: it needs something else, has no parameter for an option, or an option has no possible value.
+    """
     reached = constructors(kind, LearningAgent)
     names = parameters_of(reached)
     missing = [name for name in names if name not in known and names[name].default is inspect.Parameter.empty]
@@ -126,17 +146,7 @@ def build_agent(
     for name, option in SCHEDULES.items():
         if name in options and not option.fits(options[name]):
             raise OptionsError(f"agent.{name} is {options[name]!r:.60}; {option.wanted} is needed")
-    seed_all(seed)
-    with locating_errors(kind):
-        agent = kind(**{name: known[name] for name in names if name in known})
-    agent.gamma = float(options.get("gamma", agent.gamma))
-    agent.learning_rate = float(options.get("lr", agent.learning_rate))
-    for name in ("lr_end", "entropy_end"):
-        if name in options:
-            setattr(agent, name, float(options[name]))
-    agent.optimizer_name = options.get("optimizer", agent.optimizer_name)
-    agent.generator.manual_seed(seed)
-    return agent.to(find_device(device))
+    return list(names)
 
 
 def seed_all(seed: int) -> None:

@@ -27,7 +27,7 @@ from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.formats.files import write_json
 from hdeeprm_like.formats.training_logs import EVALUATIONS, FILES, LOSSES, PREFERENCES, PROGRESS, REWARDS
 from hdeeprm_like.inputs import opened, opened_as_it_is, read_bytes
-from hdeeprm_like.learning.callbacks import Beginning, Callback, TensorBoard
+from hdeeprm_like.learning.callbacks import Beginning, Callback
 from hdeeprm_like.types import Floats
 
 PROBABILITY = "p:"  # begins the columns of probabilities
@@ -45,7 +45,6 @@ class TrainingLog:
         folder: Path,
         actions: Sequence[str],
         episodes: int | None = None,
-        tensorboard: bool = True,
         callbacks: Sequence[Callback] = (),
         options: Mapping[str, Any] | None = None,
     ) -> None:
@@ -53,8 +52,7 @@ class TrainingLog:
 
         Args:
             episodes: how many the logs there may hold; lines of later ones are cut off. None begins new logs.
-            tensorboard: whether to write events for TensorBoard too.
-            callbacks: who else follows the training. options: how it trains, for them.
+            callbacks: who follows the training. options: how it trains, for them.
 
         Raises:
             ResultsError: the directory cannot be written to.
@@ -72,7 +70,7 @@ class TrainingLog:
             raise ResultsError(f"{folder}: cannot be written: {cause.strerror or cause}") from cause
         self._callbacks: list[Callback] = []  # those that have begun
         try:
-            for one in [*([TensorBoard()] if tensorboard else []), *callbacks]:
+            for one in callbacks:
                 one.on_start(Beginning(folder, episodes, options or {}))
                 self._callbacks.append(one)
         except BaseException:

@@ -32,6 +32,7 @@ from hdeeprm_like.errors import AgentError
 from hdeeprm_like.learning.agents import LearningAgent, PolicyLearningAgent
 from hdeeprm_like.learning.recurrent import RecurrentPolicyAgent
 from hdeeprm_like.learning.weights import Weights, following
+from hdeeprm_like.option_sections import PolicyIterationSection
 from hdeeprm_like.run.episodes import Plays
 from hdeeprm_like.run.loop import Run
 from hdeeprm_like.types import Bools, Floats, Ints
@@ -61,26 +62,6 @@ class Pairs:
     reward: float
 
 
-@dataclass(frozen=True)
-class Sampling:
-    """How decisions are compared.
-
-    Attributes:
-        windows: episodes that are played side by side. every: decisions of an episode from one that is compared to the
-            next, in the mean. alternatives: actions that are tried at each, drawn by the policy; 0 for all.
-        horizon: s that branches are followed for, 0 for to the end. lasts: s that a deviation lasts.
-        branches: simulations in memory at once. seed: of what is drawn.
-    """
-
-    windows: int = 64
-    every: int = 25
-    alternatives: int = 3
-    horizon: float = 172800.0
-    lasts: float = 3600.0
-    branches: int = 512
-    seed: int = 0
-
-
 @dataclass
 class _Asked:
     """What is being compared: a list with an entry for each decision or pair."""
@@ -95,8 +76,13 @@ class _Asked:
 class PairedRollouts:
     """Compares actions in the episodes of a policy; see the module."""
 
-    def __init__(self, agent: LearningAgent, plays: Plays, layout: Layout, how: Sampling) -> None:
+    def __init__(
+        self, agent: LearningAgent, plays: Plays, layout: Layout, how: PolicyIterationSection, seed: int = 0
+    ) -> None:
         """Make room for episodes and branches.
+
+        Args:
+            how: decisions are compared. seed: of what is drawn.
 
         Raises:
             AgentError: the agent has no probabilities of actions, or remembers what it saw; or actions start jobs.
@@ -109,7 +95,7 @@ class PairedRollouts:
             )
         if layout.slots:
             raise AgentError("policy iteration: compares policies; actions that start jobs have nothing to compare")
-        self.agent, self.plays, self.how = agent, plays, how
+        self.agent, self.plays, self.how, self.seed = agent, plays, how, seed
         self.runs = plays.runs_to_fork(how.windows)
         self.branches = plays.runs_to_fork(how.branches)
         self._forced, self._until = np.full(how.branches, NONE), np.zeros(how.branches)  # actions, and s until when
@@ -129,7 +115,7 @@ class PairedRollouts:
             AgentError: there is no decision with two actions to compare.
         """
         how, runs = self.how, self.runs
-        rng = np.random.default_rng(np.random.SeedSequence(how.seed, spawn_key=(first,)))
+        rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(first,)))
         self.plays.load(runs, first)
         self.branches.room_like(runs)
         self._used, self._decisions, self._open, self._policy = 0, 0, [], policy

@@ -25,7 +25,7 @@ policy's rollouts, comparisons that are kept); Huber, 1964.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +34,7 @@ from tqdm import tqdm
 
 from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.learning.agents import PolicyLearningAgent
+from hdeeprm_like.learning.callbacks import Callback, TensorBoard
 from hdeeprm_like.learning.checkpoint import (
     BEST,
     CHECKPOINT,
@@ -43,7 +44,7 @@ from hdeeprm_like.learning.checkpoint import (
     save_checkpoint,
     weights_in,
 )
-from hdeeprm_like.learning.comparisons import IterationOptions, improve
+from hdeeprm_like.learning.comparisons import improve
 from hdeeprm_like.learning.logs import TrainingLog
 from hdeeprm_like.learning.paired_rollouts import PairedRollouts, deterministic
 from hdeeprm_like.learning.rollout import play_side_by_side
@@ -51,64 +52,53 @@ from hdeeprm_like.learning.weights import Weights, between, following, weights_o
 from hdeeprm_like.run.episodes import Plays
 from hdeeprm_like.types import Floats
 
-Validate = Callable[[PolicyLearningAgent], Mapping[str, Floats]]
-"""Plays V validation episodes by the most probable actions; returns the (V,) rewards and other measures."""
+Validate = Callable[[PolicyLearningAgent], tuple[Floats, dict[str, float]]]
+"""Plays V validation episodes by the most probable actions; returns what each costs, (V,), and the means of figures."""
 
 
-def iterate_policy(
-    rollouts: PairedRollouts,
-    validate: Validate,
-    actions: Sequence[str],
-    folder: Path,
-    options: IterationOptions,
-    *,
-    resume: bool = False,
-    quiet: bool = False,
-    tensorboard: bool = True,
-) -> int:
-    """Improve a policy and write logs and checkpoints to a directory, one line for each iteration; return how many.
+class PolicyIteration:
+    """The improvement of a policy by iterations; writes logs and checkpoints to a directory, a line for each of them.
 
-    Args:
-        rollouts: compare actions in the episodes of the agent that they are of. validate: says how good a policy is.
-        actions: their names. folder: where ``checkpoint.pt`` and ``best.pt`` are written.
-        resume: whether to go on from the checkpoint there; the result is that of a training never interrupted.
-        quiet: whether to show no progress bar. tensorboard: whether to write events for TensorBoard too.
-
-    Raises:
-        ResultsError: the directory holds a training and *resume* is false, or it cannot be written to.
-        AgentError: the agent fails, or the checkpoint is of another agent.
+    A checkpoint saved after an iteration holds all that later ones depend on.
     """
-    training = _Iterations(rollouts, validate, tuple(actions), folder, options)
-    training.open(resume, tensorboard)
-    with tqdm(total=options.iterations, initial=training.done, unit=" iterations", disable=quiet) as bar:
-        try:
-            while training.done < options.iterations:
-                bar.set_postfix(training.iterate(), refresh=False)
-                bar.update(1)
-        finally:
-            training.close()
-    return training.done
 
+    def __init__(self, rollouts: PairedRollouts, validate: Validate, actions: Sequence[str], folder: Path) -> None:
+        """Begin with the policy of an agent.
 
-class _Iterations:
-    """A policy iteration in progress; a checkpoint saved after an iteration holds all that later ones depend on."""
-
-    def __init__(
-        self,
-        rollouts: PairedRollouts,
-        validate: Validate,
-        actions: tuple[str, ...],
-        folder: Path,
-        options: IterationOptions,
-    ) -> None:
-        self.agent, self.rollouts, self.validate = rollouts.agent, rollouts, validate
-        self.actions, self.folder, self.options = actions, folder, options
+        Args:
+            rollouts: compare actions in the episodes of that agent. validate: says how good a policy is.
+            actions: their names. folder: where ``checkpoint.pt`` and ``best.pt`` are written.
+        """
+        self.agent, self.rollouts, self.validate, self.options = rollouts.agent, rollouts, validate, rollouts.how
+        self.actions, self.folder = tuple(actions), folder
         self.done, self.decisions = 0, 0
         self.policy: Weights = weights_of(self.agent)
         self.costs: Floats = np.zeros(0)  # of the policy in each validation episode
         self.log: TrainingLog
 
-    def open(self, resume: bool, tensorboard: bool) -> None:
+    def run(self, resume: bool = False, quiet: bool = False, callbacks: Sequence[Callback] | None = None) -> int:
+        """Improve the policy to the end; return how many iterations there were.
+
+        Args:
+            resume: whether to go on from the checkpoint there; the result is that of a training never interrupted.
+            quiet: whether to show no progress bar. callbacks: who follows the training; None for TensorBoard.
+
+        Raises:
+            ResultsError: the directory holds a training and *resume* is false, or it cannot be written to.
+            AgentError: the agent fails, or the checkpoint is of another agent.
+        """
+        self.open(resume, [TensorBoard()] if callbacks is None else callbacks)
+        total = self.options.iterations
+        with tqdm(total=total, initial=self.done, unit=" iterations", disable=quiet) as bar:
+            try:
+                while self.done < total:
+                    bar.set_postfix(self.iterate(), refresh=False)
+                    bar.update(1)
+            finally:
+                self.log.close()
+        return self.done
+
+    def open(self, resume: bool, callbacks: Sequence[Callback]) -> None:
         """Begin, or go on from the checkpoint in the directory."""
         path, begins = self.folder / CHECKPOINT, True
         if resume and path.exists():
@@ -120,13 +110,13 @@ class _Iterations:
             self.policy = weights_in(content, "policy", self.agent, path)
             self.done, self.decisions = counters["episode"], counters["decisions"]
             with following(self.agent, self.policy):  # not kept: the options may name other episodes or measures now
-                self.costs, _ = self._validated()
+                self.costs, _ = self.validate(self.agent)
         elif path.exists():
             raise ResultsError(f"{self.folder}: holds a training; resume it or choose another directory")
-        self.log = TrainingLog(self.folder, self.actions, None if begins else self.done, tensorboard)
+        self.log = TrainingLog(self.folder, self.actions, None if begins else self.done, callbacks)
         if begins:
             self.policy = weights_of(self.agent)
-            self.costs, means = self._validated()
+            self.costs, means = self.validate(self.agent)
             self.log.write_evaluation(0, {**means, "share": 0.0, "accepted": 1.0})
             self._save_policy()
             self.save()
@@ -153,7 +143,7 @@ class _Iterations:
         tried: list[tuple[float, Floats, dict[str, float], Weights]] = []
         for share in sorted(options.shares):
             agent.load_state_dict(between(self.policy, learned, share))
-            costs, means = self._validated()
+            costs, means = self.validate(agent)
             tried.append((float(costs.mean()), costs, means | {"share": share}, weights_of(agent)))
         cost, costs, means, best = min(tried, key=lambda one: one[0])
         change = costs - self.costs
@@ -167,12 +157,6 @@ class _Iterations:
         agent.load_state_dict(tried[-1][-1])
         agent.forget_optimizer()
         return {"validation": cost, "policy": float(self.costs.mean())}
-
-    def _validated(self) -> tuple[Floats, dict[str, float]]:
-        """Return what the agent costs in each validation episode, and the means of all measures."""
-        measured = self.validate(self.agent)
-        costs = -measured["reward"] if self.options.best == "reward" else measured[self.options.best]
-        return costs, {name: float(values.mean()) for name, values in measured.items()}
 
     def _save_policy(self) -> None:
         """Write the policy, whose weights the agent has."""
@@ -192,23 +176,21 @@ class _Iterations:
         }
         save_checkpoint(self.folder / CHECKPOINT, self.agent, self.actions, counters, more={"policy": self.policy})
 
-    def close(self) -> None:
-        """Flush and close the logs."""
-        self.log.close()
 
-
-def validation_of(plays: Plays, episodes: int, figures: Sequence[str]) -> Validate:
+def validation_of(plays: Plays, episodes: int, figures: Sequence[str], best: str = "reward") -> Validate:
     """Return what plays the first validation episodes side by side.
 
     Args:
-        figures: names of the columns of a run's figures.
+        figures: names of the columns of a run's figures. best: which of them costs, or ``reward``, which pays.
     """
     runs = plays.runs_to_fork(episodes)
 
-    def validate(agent: PolicyLearningAgent) -> dict[str, Floats]:
+    def validate(agent: PolicyLearningAgent) -> tuple[Floats, dict[str, float]]:
         plays.load(runs, 0)
         with deterministic(agent):
             play_side_by_side(agent, runs)
-        return {"reward": runs.episodes["reward"].copy(), **dict(zip(figures, runs.figures.T.copy(), strict=True))}
+        found = {"reward": runs.episodes["reward"].copy(), **dict(zip(figures, runs.figures.T.copy(), strict=True))}
+        costs = -found["reward"] if best == "reward" else found[best]
+        return costs, {name: float(values.mean()) for name, values in found.items()}
 
     return validate

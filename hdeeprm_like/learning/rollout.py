@@ -2,12 +2,14 @@
 
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hdeeprm_like.decision.episode import Episode
+from hdeeprm_like.run.python_loop import Play
+from hdeeprm_like.run.runs import Runs
 from hdeeprm_like.types import Bools, Floats, Ints
 
 STEPS = 512  # decisions per episode that a new buffer can hold; the system commits memory only where it is written
@@ -23,84 +25,6 @@ class Decides(Protocol):
 
     def decide(self, observations: Floats, masks: Bools, episodes: Ints) -> Ints:
         """Return (B,) an action for each of (B, ...) observations, of the (B,) episodes of these numbers."""
-        ...
-
-
-class Playing(Protocol):
-    """An episode that stops at each decision, such as ``run.python_loop.Play``."""
-
-    def advance(self) -> bool:
-        """Run until a decision is wanted; False when the episode is over and rewarded."""
-        ...
-
-    def observe(self) -> tuple[Floats, Bools]:
-        """Return the observation, float32, and (A,) which actions are legal."""
-        ...
-
-    def act(self, action: int) -> None:
-        """Apply the action with this number."""
-        ...
-
-    @property
-    def episode(self) -> Episode:
-        """The decisions made so far."""
-        ...
-
-    @property
-    def run(self) -> Any:
-        """What measures are computed of, at its end."""
-        ...
-
-
-class EpisodeBatch(Protocol):
-    """B episodes, each waiting for a decision or over, such as ``run.runs.Runs``.
-
-    Attributes:
-        observations: (B, ...) float32.
-    """
-
-    observations: Floats
-
-    @property
-    def rewards(self) -> Floats:
-        """(B,) of the last actions."""
-        ...
-
-    @property
-    def masks(self) -> Bools:
-        """(B, A) which actions are legal."""
-        ...
-
-    @property
-    def over(self) -> Bools:
-        """(B,) which episodes are over."""
-        ...
-
-    @property
-    def now(self) -> Floats:
-        """(B,) s, simulated time of each episode."""
-        ...
-
-    @property
-    def total_rewards(self) -> Floats:
-        """(B,) sum of the rewards of each episode."""
-        ...
-
-    def run(self, place: int) -> Any:
-        """Return what measures are computed of, of one episode."""
-        ...
-
-    def step(self, actions: Ints) -> object:
-        """Apply (B,) actions to the episodes that are not over, and run these to their next decisions."""
-        ...
-
-
-@runtime_checkable
-class BatchedEpisodes(Protocol):
-    """A source of numbered episodes that can also make several of them as one batch, such as ``run.episodes.Plays``."""
-
-    def batch(self, first: int, count: int) -> EpisodeBatch | None:
-        """Return *count* consecutive episodes; None if they cannot run as a batch, only one at a time."""
         ...
 
 
@@ -139,7 +63,7 @@ class RolloutBuffer:
         return list(self._arrays)
 
 
-def batched_rollout(agent: Decides, batch: EpisodeBatch, buffer: RolloutBuffer | None = None) -> list[Episode]:
+def batched_rollout(agent: Decides, batch: Runs, buffer: RolloutBuffer | None = None) -> list[Episode]:
     """Run a batch of episodes to their ends; each decision of all of them takes one forward pass and one step.
 
     Args:
@@ -149,7 +73,7 @@ def batched_rollout(agent: Decides, batch: EpisodeBatch, buffer: RolloutBuffer |
     return _played(agent, batch, buffer or RolloutBuffer(), sys.maxsize)
 
 
-def play_side_by_side(agent: Decides, batch: EpisodeBatch) -> int:
+def play_side_by_side(agent: Decides, batch: Runs) -> int:
     """Run a batch of episodes to their ends and record nothing; return how many decisions that took."""
     count, decisions = len(batch.masks), 0
     chosen = np.zeros(count, np.int64)
@@ -163,7 +87,7 @@ def play_side_by_side(agent: Decides, batch: EpisodeBatch) -> int:
     return decisions
 
 
-def rollout_by_parts(agent: Decides, batch: EpisodeBatch, decisions: int) -> Iterator[list[Episode]]:
+def rollout_by_parts(agent: Decides, batch: Runs, decisions: int) -> Iterator[list[Episode]]:
     """Run a batch of episodes to their ends, and yield what has happened after each *decisions* of all of them.
 
     Each part has an entry for every episode, without decisions if it was over before.
@@ -174,7 +98,7 @@ def rollout_by_parts(agent: Decides, batch: EpisodeBatch, decisions: int) -> Ite
         yield _played(agent, batch, buffer, decisions)
 
 
-def _played(agent: Decides, batch: EpisodeBatch, buffer: RolloutBuffer, decisions: int) -> list[Episode]:
+def _played(agent: Decides, batch: Runs, buffer: RolloutBuffer, decisions: int) -> list[Episode]:
     """Continue each unfinished episode for so many decisions, or to its end."""
     count, size = batch.masks.shape
     observations, masks, actions, rewards, times = buffer.arrays(count, batch.observations.shape[1:], size)
@@ -198,13 +122,13 @@ def _played(agent: Decides, batch: EpisodeBatch, buffer: RolloutBuffer, decision
     ]
 
 
-def play_episodes(agent: Decides, episodes: Sequence[Playing]) -> list[Episode]:
+def play_episodes(agent: Decides, episodes: Sequence[Play]) -> list[Episode]:
     """Run episodes to their ends and return what was recorded of them."""
     play_together(agent, episodes)
     return [episode.episode for episode in episodes]
 
 
-def play_together(agent: Decides, episodes: Sequence[Playing], most: int | None = None) -> bool:
+def play_together(agent: Decides, episodes: Sequence[Play], most: int | None = None) -> bool:
     """Run episodes to their ends, each advanced by itself; one forward pass decides for all that are not over.
 
     Args:

@@ -3,9 +3,10 @@
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -15,7 +16,7 @@ from hdeeprm_like import limits
 from hdeeprm_like.decision.episode import Episode
 from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.learning.agents import LearningAgent
-from hdeeprm_like.learning.callbacks import Callback
+from hdeeprm_like.learning.callbacks import Callback, TensorBoard
 from hdeeprm_like.learning.checkpoint import (
     BEST,
     CHECKPOINT,
@@ -28,115 +29,51 @@ from hdeeprm_like.learning.checkpoint import (
 from hdeeprm_like.learning.logs import Tally, TrainingLog
 from hdeeprm_like.learning.python_state import LOST, Remembered
 from hdeeprm_like.learning.rollout import (
-    BatchedEpisodes,
     Decides,
-    EpisodeBatch,
-    Playing,
     RolloutBuffer,
     batched_rollout,
     play_episodes,
     play_side_by_side,
     rollout_by_parts,
 )
+from hdeeprm_like.option_sections import TrainingSection
+from hdeeprm_like.run.episodes import Plays
+from hdeeprm_like.run.python_loop import Play
+from hdeeprm_like.run.runs import Runs
 
 REWARD = "reward"
 
-NewEpisode = Callable[[int], Playing]  # the same number always gives the same episode, at its beginning
+NewEpisode = Callable[[int], Play]  # the same number always gives the same episode, at its beginning
 Measures = Mapping[str, Callable[[Any], float]]  # each computes a number of the `run` of an ended episode
 References = Callable[[int, int], list[Episode]]  # from the first of consecutive training episodes and their number
 Rollouts = Callable[[int, int, float | None], list[Episode]]
 """The same of episodes to learn from, as the agent plays them now; the third is what it was annealed with, if so."""
 
 
-@dataclass(frozen=True)
-class TrainingOptions:
-    """How to train.
+class Played(NamedTuple):
+    """What a training plays.
 
     Attributes:
-        episodes: in all.
-        envs: episodes in one update, rolled out at the same time.
-        checkpoint_every: episodes between two checkpoints.
-        evaluate_every: episodes between two evaluations, 0 for none.
-        evaluation_episodes: size of the evaluation set.
-        greedy: whether evaluations take the most probable action instead of sampling one.
-        best: which evaluation's weights go to ``best.pt``: "reward", the one with the greatest mean reward, or the name
-            of a measure, the one with its least mean.
-        seed: of the actions sampled in evaluations.
-        steps: decisions to learn from at least, in place of so many *episodes*; 0 for these.
-        n_steps: decisions of each episode between two updates; 0 to learn from whole episodes.
-    """
-
-    episodes: int = 350
-    envs: int = 1
-    checkpoint_every: int = 100
-    evaluate_every: int = 0
-    evaluation_episodes: int = 10
-    greedy: bool = True
-    best: str = REWARD
-    seed: int = 0
-    steps: int = 0
-    n_steps: int = 0
-
-
-def train(
-    agent: LearningAgent,
-    new_episode: NewEpisode,
-    actions: Sequence[str],
-    folder: Path,
-    options: TrainingOptions,
-    *,
-    resume: bool = False,
-    evaluation: NewEpisode | None = None,
-    measures: Measures | None = None,
-    references: References | None = None,
-    rollouts: Rollouts | None = None,
-    quiet: bool = False,
-    tensorboard: bool = True,
-    callbacks: Sequence[Callback] = (),
-) -> int:
-    """Train an agent and write logs and checkpoints to a directory; see ``logs`` and ``checkpoint``.
-
-    Args:
-        new_episode: makes the training episode with a number, from 0. actions: names of the actions.
-        folder: where ``checkpoint.pt`` and, if there are evaluations, ``best.pt`` are written.
-        resume: whether to continue from the checkpoint there, or to start again if it was killed before the first one;
-            with the same options the result is that of a training that was never interrupted.
+        training: makes the episode with a number, from 0, that the agent learns from. actions: names of the actions.
         evaluation: makes the evaluation episode with a number, from 0; None for no evaluations.
         measures: what to compute of each evaluated episode beside its reward, by name.
         references: plays a baseline on the jobs of training episodes, which these are compared with; None for nothing.
-        rollouts: plays training episodes in place of *new_episode*, somewhere else perhaps; None to play them here.
-        quiet: whether to show no progress bar. tensorboard: whether to write events for TensorBoard too.
-        callbacks: who else follows the training, see ``callbacks``.
-
-    Returns:
-        The number of episodes that the agent has learned from.
-
-    Raises:
-        ResultsError: the directory holds a training and *resume* is false, or it cannot be written to.
-        AgentError: the agent fails or gives values of a wrong shape, or the checkpoint is of another agent.
-        OptionsError: *options.best* is no measure, a resumed training had another number of *envs*, or the agent cannot
-            learn from parts of episodes.
+        rollouts: plays training episodes in place of *training*, somewhere else perhaps; None to play them here.
+        seed: of the actions sampled in evaluations.
     """
-    if options.n_steps and not agent.bootstraps:
-        raise OptionsError(f"training.n_steps: {type(agent).__name__} has no critic to estimate later rewards; omit it")
-    training = _Training(agent, tuple(actions), folder, options, evaluation, measures or {}, references, rollouts)
-    training.open(resume, tensorboard, callbacks)
-    total, unit = (options.steps, " decisions") if options.steps else (options.episodes, " episodes")
-    with tqdm(total=total, initial=training.done, unit=unit, disable=quiet) as bar:
-        try:
-            while training.done < total:
-                before = training.done
-                row = training.update(new_episode)
-                bar.update(training.done - before)
-                bar.set_postfix(row, refresh=False)
-        finally:
-            training.close()
-    return training.episode
+
+    training: NewEpisode
+    actions: Sequence[str]
+    evaluation: NewEpisode | None = None
+    measures: Measures = MappingProxyType({})
+    references: References | None = None
+    rollouts: Rollouts | None = None
+    seed: int = 0
 
 
-def batch_of(new_episode: NewEpisode, first: int, count: int) -> EpisodeBatch | None:
+def batch_of(new_episode: NewEpisode, first: int, count: int) -> Runs | None:
     """Return consecutive episodes as one batch; None if their source cannot make one."""
-    return new_episode.batch(first, count) if isinstance(new_episode, BatchedEpisodes) else None
+    return new_episode.batch(first, count) if isinstance(new_episode, Plays) else None
 
 
 def rollout(
@@ -191,9 +128,10 @@ def measured(agent: Decides, new_episode: NewEpisode, episodes: int, measures: M
     return {REWARD: batch.total_rewards.tolist()} | {name: [of(run) for run in ended] for name, of in measures.items()}
 
 
-@dataclass
-class _Training:
-    """A training in progress; a checkpoint saved between two updates holds all that the later updates depend on.
+class Training:
+    """A training, which writes logs and checkpoints to a directory; see ``logs`` and ``checkpoint``.
+
+    A checkpoint saved between two updates holds all that the later updates depend on.
 
     Attributes:
         episode: how many have been learned from. decisions: in these.
@@ -201,25 +139,53 @@ class _Training:
         best: least cost of an evaluation: minus the mean reward, or the mean of a measure.
     """
 
-    agent: LearningAgent
-    actions: tuple[str, ...]
-    folder: Path
-    options: TrainingOptions
-    evaluation: NewEpisode | None
-    measures: Measures
-    references: References | None
-    rollouts: Rollouts | None
-    episode: int = 0
-    decisions: int = 0
-    annealed: float | None = None
-    best: float = math.inf
+    def __init__(self, agent: LearningAgent, played: Played, folder: Path, options: TrainingSection) -> None:
+        """Prepare a training.
 
-    def __post_init__(self) -> None:
-        self._buffer, self._remembered = RolloutBuffer(), Remembered(self.agent)
+        Args:
+            folder: where ``checkpoint.pt`` and, if there are evaluations, ``best.pt`` are written.
+
+        Raises:
+            OptionsError: *options.best* is no measure, or the agent cannot learn from parts of episodes.
+        """
+        if options.n_steps and not agent.bootstraps:
+            name = type(agent).__name__
+            raise OptionsError(f"training.n_steps: {name} has no critic to estimate later rewards; omit it")
+        if options.best not in (REWARD, *played.measures):
+            known = ", ".join((REWARD, *played.measures))
+            raise OptionsError(f"training.best is {options.best!r}; {known} can be had")
+        self.agent, self.played, self.folder, self.options = agent, played, folder, options
+        self.episode, self.decisions, self.best = 0, 0, math.inf
+        self.annealed: float | None = None
+        self._buffer, self._remembered = RolloutBuffer(), Remembered(agent)
         self.log: TrainingLog
-        if self.options.best not in (REWARD, *self.measures):
-            known = ", ".join((REWARD, *self.measures))
-            raise OptionsError(f"training.best is {self.options.best!r}; {known} can be had")
+
+    def run(self, resume: bool = False, quiet: bool = False, callbacks: Sequence[Callback] | None = None) -> int:
+        """Train to the end; return the number of episodes that the agent has learned from.
+
+        Args:
+            resume: whether to continue from the checkpoint there, or to start again if it was killed before the first
+                one; with the same options the result is that of a training that was never interrupted.
+            quiet: whether to show no progress bar. callbacks: who follows the training; None for TensorBoard.
+
+        Raises:
+            ResultsError: the directory holds a training and *resume* is false, or it cannot be written to.
+            AgentError: the agent fails or gives values of a wrong shape, or the checkpoint is of another agent.
+            OptionsError: a resumed training had another number of *envs*.
+        """
+        self.open(resume, [TensorBoard()] if callbacks is None else callbacks)
+        steps = self.options.steps
+        total, unit = (steps, " decisions") if steps else (self.options.episodes, " episodes")
+        with tqdm(total=total, initial=self.done, unit=unit, disable=quiet) as bar:
+            try:
+                while self.done < total:
+                    before = self.done
+                    row = self.update()
+                    bar.update(self.done - before)
+                    bar.set_postfix(row, refresh=False)
+            finally:
+                self.log.close()
+        return self.episode
 
     @property
     def done(self) -> int:
@@ -231,7 +197,7 @@ class _Training:
         """Share of the training that is left."""
         return max(0.0, 1.0 - self.done / (self.options.steps or self.options.episodes))
 
-    def open(self, resume: bool, tensorboard: bool, callbacks: Sequence[Callback] = ()) -> None:
+    def open(self, resume: bool, callbacks: Sequence[Callback]) -> None:
         """Begin a training, or resume the one in the directory."""
         path = self.folder / CHECKPOINT
         begins = not (resume and path.exists())
@@ -240,23 +206,24 @@ class _Training:
             counters = counters_of(content, path)
             if counters["envs"] != self.options.envs:
                 raise OptionsError(f"{path}: was trained with envs {counters['envs']}, not {self.options.envs}")
-            resume_agent(self.agent, content, self.actions, path)
+            resume_agent(self.agent, content, self.played.actions, path)
             self.episode, self.decisions = counters["episode"], counters["decisions"]
             self.best = counters["best"]
         elif path.exists():
             raise ResultsError(f"{self.folder}: holds a training; resume it or choose another directory")
         known = None if begins else self.episode
-        self.log = TrainingLog(self.folder, self.actions, known, tensorboard, callbacks, asdict(self.options))
+        how = self.options.model_dump(exclude={"policy_iteration"})
+        self.log = TrainingLog(self.folder, self.played.actions, known, callbacks, how)
         if begins:
             try:
-                if self.evaluation is not None and self.options.evaluate_every:
-                    self._evaluate(self.evaluation)  # the initial policy may turn out to be the best one
+                if self.options.evaluate_every:
+                    self._evaluate()  # the initial policy may turn out to be the best one
                 self.save()
             except BaseException:
-                self.close()
+                self.log.close()
                 raise
 
-    def update(self, new_episode: NewEpisode) -> dict[str, str]:
+    def update(self) -> dict[str, str]:
         """Roll out some episodes, learn from them and log them; return figures for the progress bar."""
         began, options = time.perf_counter(), self.options
         count = options.envs if options.steps else min(options.envs, options.episodes - self.episode)
@@ -264,7 +231,7 @@ class _Training:
         tallies = [Tally() for _ in range(count)]
         losses: list[Mapping[str, float]] = []
         try:
-            for played in self._parts(new_episode, count):
+            for played in self._parts(count):
                 self.annealed = self.left
                 self.agent.anneal(self.annealed)
                 for tally, episode, shares in zip(tallies, played, self.agent.action_shares(played), strict=True):
@@ -285,11 +252,12 @@ class _Training:
         reward = float(np.mean([tally.reward for tally in tallies]))
         return {REWARD: f"{reward:.4g}", "loss": f"{means['loss']:.4g}"}
 
-    def _parts(self, new_episode: NewEpisode, count: int) -> Iterator[list[Episode]]:
+    def _parts(self, count: int) -> Iterator[list[Episode]]:
         """Run the next episodes to their ends, as one batch if their source can make one; yield what to learn from."""
-        compared = self.references(self.episode, count) if self.references is not None else None
-        if self.rollouts is not None:
-            parts: Iterable[list[Episode]] = [self.rollouts(self.episode, count, self.annealed)]
+        told, new_episode = self.played, self.played.training
+        compared = told.references(self.episode, count) if told.references is not None else None
+        if told.rollouts is not None:
+            parts: Iterable[list[Episode]] = [told.rollouts(self.episode, count, self.annealed)]
         elif self.options.n_steps:
             batch = batch_of(new_episode, self.episode, count)
             if batch is None:
@@ -314,38 +282,31 @@ class _Training:
             "episodes": limits.EPISODES.most if self.options.steps else self.options.episodes,
         }
         more = {LOST: self._remembered.lost()}
-        save_checkpoint(self.folder / CHECKPOINT, self.agent, self.actions, counters, generators, more)
-
-    def close(self) -> None:
-        """Flush and close the logs."""
-        self.log.close()
+        save_checkpoint(self.folder / CHECKPOINT, self.agent, self.played.actions, counters, generators, more)
 
     def _evaluate_and_save_when_due(self, count: int) -> None:
         """Evaluate and save if one of the last *count* episodes was due for it by the options, or was the last."""
         every, over = self.options.evaluate_every, self.left <= 0.0
-        if self.evaluation is not None and every and (over or self.episode // every > (self.episode - count) // every):
-            self._evaluate(self.evaluation)
+        if every and (over or self.episode // every > (self.episode - count) // every):
+            self._evaluate()
         every = self.options.checkpoint_every
         if over or self.episode // every > (self.episode - count) // every:
             self.save()
 
-    def _evaluate(self, evaluation: NewEpisode) -> None:
+    def _evaluate(self) -> None:
         """Log the mean results on the evaluation set, and save the weights to ``best.pt`` if they are the best yet."""
-        options = self.options
-        results = evaluate(
-            self.agent,
-            evaluation,
-            options.evaluation_episodes,
-            greedy=options.greedy,
-            seed=options.seed,
-            measures=self.measures,
-        )
+        options, played = self.options, self.played
+        if played.evaluation is None:
+            return
+        how: dict[str, Any] = {"greedy": options.greedy, "seed": played.seed, "measures": played.measures}
+        results = evaluate(self.agent, played.evaluation, options.evaluation_episodes, **how)
         means = {name: float(np.mean(values)) for name, values in results.items()}
         self.log.write_evaluation(self.episode, means)
         score = -means[REWARD] if options.best == REWARD else means[options.best]
         if score < self.best:
             self.best = score
-            save_checkpoint(self.folder / BEST, self.agent, self.actions, {"episode": self.episode, "best": score})
+            counters = {"episode": self.episode, "best": score}
+            save_checkpoint(self.folder / BEST, self.agent, played.actions, counters)
 
 
 def learn_from(agent: LearningAgent, played: Sequence[Episode]) -> Mapping[str, float]:

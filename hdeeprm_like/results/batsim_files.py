@@ -210,10 +210,8 @@ def summary_of_ended(
     machines: int,
     consumed_joules: float,
     machine_seconds: Mapping[str, float],
-    grouped_switches: int,
-    machine_switches: int,
-    scheduling_time: float,
-    simulation_time: float,
+    switches: tuple[int, int],
+    wall_clock: tuple[float, float],
 ) -> dict[str, str | int | float]:
     """Return every column of ``out_schedule.csv`` in its order.
 
@@ -221,8 +219,8 @@ def summary_of_ended(
 
     Args:
         machine_seconds: seconds of all machines in each state of `MACHINE_TIMES`; missing states count 0.
-        grouped_switches, machine_switches: orders to change P-states, and machines named in them.
-        scheduling_time, simulation_time: s of wall clock, spent waiting for decisions, and in all.
+        switches: orders to change P-states, and machines named in them.
+        wall_clock: s, spent waiting for decisions, and in all.
     """
     submit, start, run = ended.submit, ended.start, ended.run
     waiting = [begin - came for came, begin in zip(submit, start, strict=True)]
@@ -244,15 +242,15 @@ def summary_of_ended(
         "mean_turnaround_time": mean(sum(turnaround)),
         "mean_waiting_time": mean(sum(waiting)),
         "nb_computing_machines": machines,
-        "nb_grouped_switches": grouped_switches,
+        "nb_grouped_switches": switches[0],
         "nb_jobs": ended.jobs,
         "nb_jobs_finished": len(start),
         "nb_jobs_killed": len(start) - ended.successes,
         "nb_jobs_rejected": ended.jobs - len(start),
         "nb_jobs_success": ended.successes,
-        "nb_machine_switches": machine_switches,
-        "scheduling_time": float(scheduling_time),
-        "simulation_time": float(simulation_time),
+        "nb_machine_switches": switches[1],
+        "scheduling_time": float(wall_clock[0]),
+        "simulation_time": float(wall_clock[1]),
         "success_rate": mean(float(ended.successes)),
     }
     return summary | {f"time_{state}": float(machine_seconds.get(state, 0.0)) for state in MACHINE_TIMES}

@@ -22,25 +22,25 @@ BEHIND = b"\n"  # each text, if none holds it
 
 
 def lines_of(
-    rows: Ints, ids: Texts, profiles: Texts, times: tuple[Floats, Floats], size: Ints, tasks: Records, cores: Intervals
+    rows: Ints, names: tuple[Texts, Texts], asked: tuple[Floats, Floats, Ints], tasks: Records, cores: Intervals
 ) -> JobLines:
     """Return what lines of jobs are made of, see `JobLines`.
 
     Args:
-        times: (J,) s, submission and walltime.
+        names: ids and profiles. asked: (J,) each, submission and walltime in s, and cores.
     """
     states = texts_of([f"{outcome == SUCCESS:d},{name}," for outcome, name in sorted(FINAL_STATES.items())])
     most = int(np.diff(cores.begins).max(initial=0))
-    longest = sum(int(np.diff(texts.begins).max(initial=0)) for texts in (ids, profiles, states))
+    longest = sum(int(np.diff(texts.begins).max(initial=0)) for texts in (*names, states))
     room = AT_ONCE + longest + (NUMBERS + 2 * most) * LONGEST_NUMBER + len(states.data) + SPARE
     return JobLines(
         rows=rows.astype(np.int64),
-        ids=ids,
-        profiles=profiles,
+        ids=names[0],
+        profiles=names[1],
         states=states,
-        submit=np.ascontiguousarray(times[0], np.float64),
-        walltime=np.ascontiguousarray(times[1], np.float64),
-        size=np.ascontiguousarray(size, np.int64),
+        submit=np.ascontiguousarray(asked[0], np.float64),
+        walltime=np.ascontiguousarray(asked[1], np.float64),
+        size=np.ascontiguousarray(asked[2], np.int64),
         cores=cores,
         tasks=tasks,
         out=np.empty(room, np.uint8),

@@ -83,8 +83,8 @@ class Record:
     def lines(self) -> JobLines:
         """What the lines of ``out_jobs.csv`` are made of."""
         jobs = self.workload
-        ids, profiles = names_of(jobs.ids, ids=True), names_of(jobs.profiles)
-        return lines_of(self.order, ids, profiles, (jobs.submit, jobs.walltime), jobs.size, self.tasks, self.intervals)
+        names = names_of(jobs.ids, ids=True), names_of(jobs.profiles)
+        return lines_of(self.order, names, (jobs.submit, jobs.walltime, jobs.size), self.tasks, self.intervals)
 
     @cached_property
     def ended(self) -> Ended:
@@ -150,10 +150,8 @@ class Record:
             machines=self.platform.cores,
             consumed_joules=self.consumed_joules,
             machine_seconds=self.machine_seconds(),
-            grouped_switches=int(self.sim["grouped_switches"]),
-            machine_switches=int(self.sim["machine_switches"]),
-            scheduling_time=scheduling_time,
-            simulation_time=simulation_time,
+            switches=(int(self.sim["grouped_switches"]), int(self.sim["machine_switches"])),
+            wall_clock=(scheduling_time, simulation_time),
         )
 
     def write_machine_states(self, path: Path) -> None:

@@ -14,12 +14,13 @@ from hdeeprm_like.cluster.metrics import bounded_slowdown, outside_window
 from hdeeprm_like.cluster.schedule import FIGURES
 from hdeeprm_like.decision.presets import PRESETS
 from hdeeprm_like.errors import ResultsError
+from hdeeprm_like.formats.training_logs import PROGRESS
 from hdeeprm_like.results import plots, report
 from hdeeprm_like.results.html import pieces, write_page
 from hdeeprm_like.results.html.schedules import can_be_played, gantt_of, player_of
 from hdeeprm_like.results.pictures import COLOURS, log_scale, picture
 from hdeeprm_like.results.plots.classes import draw_shares, slowdowns_of, waits_of
-from hdeeprm_like.results.plots.learning import POINTS, PROGRESS, learning_curves
+from hdeeprm_like.results.plots.learning import POINTS, learning_curves
 from hdeeprm_like.results.power import ENERGY
 from hdeeprm_like.results.run_reader import JOBS, RECORD, Run, open_runs
 from hdeeprm_like.results.units import names_of_spans

@@ -11,6 +11,7 @@ import numpy as np
 
 from hdeeprm_like import limits
 from hdeeprm_like.errors import ResultsError
+from hdeeprm_like.formats.training_logs import LOSSES, PREFERENCES, REWARDS
 from hdeeprm_like.inputs import read_document, read_json
 from hdeeprm_like.results.run_files import SCHEDULE, as_left
 from hdeeprm_like.results.run_values import numbers_in, numbers_of, table_of
@@ -21,7 +22,6 @@ JOBS = "out_jobs.csv"
 OVERUTILIZATIONS = "overutilizations.json"
 RECORD = "run.json"
 WORKLOAD = "workload.json"
-LOSSES, REWARDS, PREFERENCES = "losses.log", "rewards.log", "probs.json"
 LEARNING = (LOSSES, REWARDS, PREFERENCES)
 
 TIMES = ("submission_time", "starting_time", "finish_time", "waiting_time", "execution_time")

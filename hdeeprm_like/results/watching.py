@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from hdeeprm_like.errors import ResultsError
+from hdeeprm_like.formats.training_logs import EVALUATIONS, PROGRESS
 from hdeeprm_like.inputs import read_object, read_text
 from hdeeprm_like.results.run_reader import RECORD
 from hdeeprm_like.types import Floats
 from hdeeprm_like.values import FINITE
 
-PROGRESS, EVALUATIONS = "progress.csv", "evaluations.csv"
 BARS = "▁▂▃▄▅▆▇█"
 WIDTH = 60  # bars of a line
 LATEST = 20  # episodes of the mean

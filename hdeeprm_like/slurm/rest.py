@@ -146,8 +146,8 @@ class Rest(Programs):
         connection = self._connection()
         try:
             connection.request("GET", path, headers=self._headers)
-            answer = connection.getresponse()
-            content = whole_of(answer)
+            with connection.getresponse() as answer:
+                content = whole_of(answer)
         except (OSError, ValueError, http.client.HTTPException) as error:
             why = getattr(error, "strerror", None) or str(error) or type(error).__name__
             raise ContactLost(f"slurmrestd at {self._address:.60}: {one_line(why)[:80]}") from None

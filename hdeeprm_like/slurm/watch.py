@@ -9,11 +9,10 @@ could not be looked at for longer than its patience, and before anything else wh
 import logging
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Event
-from typing import Protocol
 
 from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.decision.policies.ranking import Ranked
@@ -84,12 +83,7 @@ class WatchOptions:
     patience: float = 60.0
 
 
-class Clock(Protocol):
-    """Return the time in s since 1970."""
-
-    def __call__(self) -> float:
-        """Return it."""
-        ...
+Clock = Callable[[], float]  # returns s since 1970
 
 
 @dataclass

@@ -192,7 +192,7 @@ def explain_moment(machine: Platform, jobs: Workload, policy: Baseline, at: floa
             "kept": kept,
             "requested_time": jobs.requested_time[rows],
             "wait": state.now - jobs.submit[rows],
-            **({"guaranteed": bounds.promised[rows]} if isinstance(bounds, Bounds) else {}),
+            **({"guaranteed": bounds.jobs["promised"][rows]} if isinstance(bounds, Bounds) else {}),
             "why": [
                 why_not(bool(starts[i]), int(jobs.size[row]), int(kept[i]), free, policy.mode.bound, i == first)
                 for i, row in enumerate(rows)

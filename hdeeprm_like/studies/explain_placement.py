@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from hdeeprm_like.decision.placement_files import CORE_FEATURES, JOB_FEATURES, Placement, formula
+from hdeeprm_like.decision.score_files import CORE_FEATURES, JOB_FEATURES, Placement, formula
 
 WORDS = {  # which cores the smallest score prefers, by the sign of what the feature weighs
     "speed": ("slow cores", "fast cores"),

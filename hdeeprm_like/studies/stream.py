@@ -111,10 +111,8 @@ def lines_of_ended(ended: Records) -> JobLines:
         tasks[name] = ended[name]
     return lines_of(
         rows=np.arange(count),
-        ids=ids_of("w0", ended["number"].copy()),
-        profiles=same("window", count),
-        times=(ended["submit"], np.full(count, np.inf)),
-        size=ended["size"],
+        names=(ids_of("w0", ended["number"].copy()), same("window", count)),
+        asked=(ended["submit"], np.full(count, np.inf), ended["size"]),
         tasks=tasks,
         cores=Intervals(np.zeros(count + 1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64)),
     )

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from batsim_replay import messages_of
 from batsim_talk import (
+    FOUR,
     assert_same_schedule,
     events_of,
     jobs_of,
@@ -17,11 +19,10 @@ from batsim_talk import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_worlds import platforms, workloads
+from random_worlds import workloads
 from small import jobs, platform, run
 
 from hdeeprm_like.batsim_server import cli
-from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES
 from hdeeprm_like.errors import PlatformError, ProtocolError
 from hdeeprm_like.formats.platform_hosts import read_platform_xml
 from hdeeprm_like.formats.platform_json import read_platform
@@ -34,6 +35,8 @@ ROOT = Path(__file__).parent.parent.parent
 GOLDEN = ROOT / "tests" / "golden"
 RECORDED = sorted(path.name for path in (GOLDEN / "batsim4").glob("hdeeprm_*"))
 LEARNING = read_platform(ROOT / "platforms" / "learning.json")
+ONE = platform()
+FOUR_CORES = platform((1000.0, [(4, 1.0, 100.0, 10.0)]))
 SUBMIT = {"job_id": "w0!1", "job": {"id": "w0!1", "subtime": 0, "res": 1, "profile": "p"}}
 
 
@@ -81,8 +84,7 @@ def in_effect(pstates, events):
 
 @pytest.mark.parametrize("case", RECORDED)
 def test_decisions_are_those_of_the_original_in_recorded_conversations(case):
-    lines = (GOLDEN / "batsim4" / case / "transcript.jsonl").read_text().splitlines()
-    messages = [json.loads(line)["raw"] for line in lines]
+    messages = [one["raw"] for one in messages_of(GOLDEN / "batsim4" / case)]
     ours = talk(LEARNING, tuple(case.rpartition("jobs_" if "jobs" in case else "learning_")[2].split("-", 1)))
     mine, its = {}, {}
     for said, theirs in zip(messages[::2], messages[1::2], strict=True):
@@ -125,32 +127,18 @@ def both(platform, workload, pair, folder, seed=3):
     return finished, ours, ended
 
 
-@settings(max_examples=60)
-@given(
-    platform=platforms,
-    workload=workloads(ties=False),
-    pair=st.tuples(st.sampled_from(sorted(JOB_POLICIES)), st.sampled_from(sorted(CORE_POLICIES))),
+MANY = jobs(submit=np.arange(300) // 7, seconds=3.0, size=1 + np.arange(300) % 4)  # tables grow with them
+LIMITED = jobs(submit=[0.0, 0.0], seconds=[9.0, 1.0], walltime=[4.0, np.inf])
+
+
+@pytest.mark.parametrize(
+    ("machine", "workload", "pair"),
+    [(FOUR_CORES, MANY, ("smallest", "high_cores")), (platform(), LIMITED, ("first", "high_gflops"))],
 )
-def test_the_schedule_over_messages_is_the_one_in_process(platform, workload, pair, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("both")
-    finished, ours, ended = both(platform, workload, pair, folder)
+def test_many_jobs_and_those_past_their_walltime_run_as_in_process(machine, workload, pair, tmp_path):
+    finished, ours, ended = both(machine, workload, pair, tmp_path)
     assert ended
-    assert ours.ended
-    assert_same_schedule(finished, folder / "out_jobs.csv")
-    mine, theirs = ours.system.state.tables, finished.state.tables
-    for column in ("status", "size", "requested_time", "requested_ops", "memory", "bandwidth"):
-        assert mine.jobs[column][: len(workload)].tolist() == theirs.jobs[column].tolist()
-    assert (mine.words[["low", "high"]] == theirs.words[["low", "high"]]).all()  # the P-states
-    assert mine.clock["joules"][0] == pytest.approx(theirs.clock["joules"][0], rel=1e-6, abs=1e-3)
-
-
-def test_tables_grow_with_the_jobs(tmp_path):
-    many = jobs(submit=np.arange(300) // 7, seconds=3.0, size=1 + np.arange(300) % 4)
-    finished, ours, ended = both(
-        platform((1000.0, [(4, 1.0, 100.0, 10.0)])), many, ("smallest", "high_cores"), tmp_path
-    )
-    assert ended
-    assert ours.system.state.known == 300
+    assert ours.system.state.known == len(workload)
     assert_same_schedule(finished, tmp_path / "out_jobs.csv")
 
 
@@ -160,14 +148,8 @@ def test_the_platform_is_rebuilt_from_the_hosts(tmp_path):
     ours = talk(policy=("first", "low_power"))
     assert play_on_server(ours, tmp_path)[1]
     rebuilt = ours.system.state.platform
-    for column in (
-        "node_memory",
-        "processor_node",
-        "processor_bandwidth",
-        "processor_flops",
-        "processor_watts",
-        "core_processor",
-    ):
+    processors = ("processor_node", "processor_bandwidth", "processor_flops", "processor_watts")
+    for column in ("node_memory", *processors, "core_processor"):
         assert (getattr(rebuilt, column) == getattr(cluster, column)).all()
     assert rebuilt.core_names == cluster.core_names
 
@@ -186,10 +168,8 @@ def test_machines_are_mapped_by_the_names_of_their_hosts(known):
     alloc = started(ours.answer(message(0.0, submitted(1, size=6), submitted(2, size=6))))
     place = {core: machine for machine, core in enumerate(BYTES)}
     fast, slow = ({place[core] for core in cores} for cores in (range(6, 12), range(6)))
-    assert alloc == {
-        "w0!1": interval_set(fast),
-        "w0!2": interval_set(slow),
-    }  # high_gflops: the processor of 2 GFLOP/s first
+    # high_gflops: the processor of 2 GFLOP/s first
+    assert alloc == {"w0!1": interval_set(fast), "w0!2": interval_set(slow)}
 
 
 def test_a_platform_that_is_not_batsims_is_refused_with_the_first_host_that_differs():
@@ -203,21 +183,28 @@ def test_a_platform_that_is_not_batsims_is_refused_with_the_first_host_that_diff
 # -- Batsim's messages
 
 
+def begun(platform=ONE, profiles=None, **how):
+    """Our side of a simulation that has begun on a platform."""
+    ours = talk(platform, **how)
+    ours.answer(begins(platform, profiles))
+    return ours
+
+
 def test_jobs_wait_for_cores_that_are_unavailable_and_start_when_they_are_back():
-    ours = talk(platform((1000.0, [(4, 1.0, 100.0, 10.0)])))
-    ours.answer(begins(ours._platform))
-    assert started(ours.answer(message(0.0, submitted(1, size=2)))) == {"w0!1": "0-1"}
-    assert events_of(ours.answer(message(1.0, notify("event_machine_unavailable", resources="1-2")))) == []
-    assert started(ours.answer(message(2.0, submitted(2, size=2)))) == {}  # only core 3 is left
-    assert started(ours.answer(message(3.0, completed(1)))) == {"w0!2": "0 3"}
-    assert started(ours.answer(message(4.0, submitted(3)))) == {}
-    assert started(ours.answer(message(5.0, notify("event_machine_available", resources="2")))) == {"w0!3": "2"}
+    ours = begun(FOUR_CORES)
+    for time, event, starts in [
+        (0.0, submitted(1, size=2), {"w0!1": "0-1"}),
+        (1.0, notify("event_machine_unavailable", resources="1-2"), {}),
+        (2.0, submitted(2, size=2), {}),  # only core 3 is left
+        (3.0, completed(1), {"w0!2": "0 3"}),
+        (4.0, submitted(3), {}),
+        (5.0, notify("event_machine_available", resources="2"), {"w0!3": "2"}),
+    ]:
+        assert started(ours.answer(message(time, event))) == starts
 
 
 def test_machine_changes_alone_need_no_decision_while_no_job_waits():
-    agent = type("Never", (), {"act": lambda *_: pytest.fail("nothing is to be decided")})()
-    ours = talk(platform(), agent=agent)
-    ours.answer(begins(ours._platform))
+    ours = begun(agent=type("Never", (), {"act": lambda *_: pytest.fail("nothing is to be decided")})())
     for kind in ("event_machine_unavailable", "event_machine_available"):
         assert events_of(ours.answer(message(1.0, notify(kind, resources="0")))) == []
 
@@ -242,21 +229,11 @@ def outages(draw):
 @given(events=outages(), workload=workloads(most=15))
 def test_no_job_ever_starts_on_machines_that_are_unavailable(events, workload, tmp_path_factory):
     folder = tmp_path_factory.mktemp("events")  # the server refuses such a start
-    cores = platform((1000.0, [(2, 1.0, 100.0, 10.0), (2, 2.0, 100.0, 5.0)]))
-    exact = write_inputs(cores, workload, folder)
+    exact = write_inputs(FOUR, workload, folder)
     (folder / "events.txt").write_text("".join(json.dumps(event) + "\n" for event in events))
-    ours = talk(cores, ("first", "high_cores"), exact=exact)
+    ours = talk(FOUR, ("first", "high_cores"), exact=exact)
     assert play_on_server(ours, folder, "--events", str(folder / "events.txt"))[1]
     assert len(jobs_of(folder / "out_jobs.csv")) == len(workload)
-
-
-def test_a_job_past_its_walltime_gives_its_cores_back(tmp_path):
-    limited = jobs(submit=[0.0, 0.0], seconds=[9.0, 1.0], walltime=[4.0, np.inf])
-    finished, _, ended = both(platform(), limited, ("first", "high_gflops"), tmp_path)
-    assert ended
-    rows = jobs_of(tmp_path / "out_jobs.csv")
-    assert [row["final_state"] for row in rows.values()] == ["COMPLETED_WALLTIME_REACHED", "COMPLETED_SUCCESSFULLY"]
-    assert_same_schedule(finished, tmp_path / "out_jobs.csv")
 
 
 def test_several_workloads_keep_their_own_profiles():
@@ -264,8 +241,7 @@ def test_several_workloads_keep_their_own_profiles():
         "w0": {"p": {"type": "parallel_homogeneous", "cpu": 1e9, "com": 0, "mem": 600, "mem_bw": 2, "req_time": 5}},
         "w1": {"p": {"type": "delay", "delay": 7}},
     }
-    ours = talk(platform((1000.0, [(4, 1.0, 100.0, 10.0)])))
-    ours.answer(begins(ours._platform, profiles))
+    ours = begun(FOUR_CORES, profiles)
     ours.answer(message(0.0, submitted(1), submitted(1, workload="w1")))
     assert ours.identifiers == ["w0!1", "w1!1"]
     rows = ours.system.state.tables.jobs[:2]
@@ -274,23 +250,22 @@ def test_several_workloads_keep_their_own_profiles():
 
 
 def test_two_files_of_jobs_run_to_the_end(tmp_path):
-    write_inputs(platform((1000.0, [(4, 1.0, 100.0, 10.0)])), jobs(submit=[0.0, 3.0], seconds=2.0, size=3), tmp_path)
+    write_inputs(FOUR_CORES, jobs(submit=[0.0, 3.0], seconds=2.0, size=3), tmp_path)
     ours = talk()
     assert play_on_server(ours, tmp_path, "-w", str(tmp_path / "workload.json"))[1]
     assert ours.outcomes == {"COMPLETED_SUCCESSFULLY": 4}
 
 
 def test_profiles_may_come_with_the_jobs(tmp_path):
-    four = platform((1000.0, [(4, 1.0, 100.0, 10.0)]))
-    write_inputs(four, jobs(submit=[0.0, 3.0], seconds=[2.0, 4.0], memory=[10.0, 20.0]), tmp_path)
-    ours = talk(four)
+    write_inputs(FOUR_CORES, jobs(submit=[0.0, 3.0], seconds=[2.0, 4.0], memory=[10.0, 20.0]), tmp_path)
+    ours = talk(FOUR_CORES)
     assert play_on_server(ours, tmp_path, "--forward-profiles-on-submission")[1]
     assert ours.system.state.tables.jobs["requested_time"][:2].tolist() == [2.0, 4.0]
     assert ours.system.state.tables.jobs["memory"][:2].tolist() == [10.0, 20.0]
 
 
 def test_requests_missing_from_a_profile_are_filled_in():
-    reference = platform().reference_flops
+    reference = ONE.reference_flops
     profiles = {
         "delay": {"type": "delay", "delay": 3},
         "ops": {"type": "parallel_homogeneous", "cpu": 4 * reference, "com": 0, "req_ops": 2 * reference},
@@ -299,20 +274,16 @@ def test_requests_missing_from_a_profile_are_filled_in():
         "each": {"type": "parallel", "cpu": [reference, 3 * reference], "com": [0, 0, 0, 0]},
         "many": {"type": "composed", "repeat": 2, "seq": ["delay", "cpu"]},
     }
-    ours = talk(platform())
-    ours.answer(begins(ours._platform, {"w0": profiles}))
-    walltime = (
-        "JOB_SUBMITTED",
-        {"job_id": "w0!w", "job": {"id": "w0!w", "subtime": 0, "res": 1, "profile": "many", "walltime": 8.5}},
-    )
-    ours.answer(message(0.0, *(submitted(name, profile=name) for name in profiles), walltime))
+    ours = begun(profiles={"w0": profiles})
+    kind, data = submitted("w", profile="many")
+    limited = kind, data | {"job": data["job"] | {"walltime": 8.5}}
+    ours.answer(message(0.0, *(submitted(name, profile=name) for name in profiles), limited))
     requested = ours.system.state.tables.jobs["requested_time"][: len(profiles) + 1]
     assert requested.tolist() == [3.0, 2.0, 4.0, 4.0, 3.0, 0.0, 8.5]
 
 
 def test_what_was_not_requested_is_survived(caplog):
-    ours = talk(platform())
-    ours.answer(begins(ours._platform))
+    ours = begun()
     ours.answer(message(0.0, submitted(1), submitted(2)))
     stray = message(
         1.0,
@@ -337,8 +308,7 @@ def test_a_batsim_that_waits_for_dynamic_jobs_learns_that_there_are_none(tmp_pat
 def test_acknowledged_pstates_need_no_decision_and_the_last_submission_does_when_nothing_else_can(tmp_path):
     agent = type("Void", (), {"asked": 0})()
     agent.act = lambda observation, mask: setattr(agent, "asked", agent.asked + 1) or 0
-    ours = talk(platform(), agent=agent)
-    ours.answer(begins(ours._platform))
+    ours = begun(agent=agent)
     ours.answer(message(0.0, submitted(1), submitted(2)))
     assert agent.asked == 1
     ours.answer(message(0.0, ("RESOURCE_STATE_CHANGED", {"resources": "0", "state": "0"})))
@@ -349,16 +319,14 @@ def test_acknowledged_pstates_need_no_decision_and_the_last_submission_does_when
 
 
 def test_the_end_with_jobs_left_is_refused():
-    ours = talk(platform())
-    ours.answer(begins(ours._platform))
+    ours = begun()
     ours.answer(message(0.0, submitted(1), submitted(2)))
     with pytest.raises(ProtocolError, match="1 jobs run and 1 wait"):
         ours.answer(message(1.0, ("SIMULATION_ENDS", {})))
 
 
 def test_a_wish_to_be_called_and_kills_are_passed_on():
-    ours = talk(platform((1000.0, [(2, 1.0, 100.0, 10.0)])))
-    ours.answer(begins(ours._platform))
+    ours = begun(platform((1000.0, [(2, 1.0, 100.0, 10.0)])))
 
     class Wishes:
         """Wants to be called, and ends what runs."""

@@ -6,17 +6,17 @@ import random
 import socket
 import threading
 import time
+from contextlib import contextmanager
 
 import pytest
 import zmq
-from batsim_talk import FOUR, message, play_on_server, talk
+from batsim_talk import FOUR, message, talk
 from hostile import mutated
-from server_inputs import free_port
 
 from hdeeprm_like.batsim.endpoint import Endpoint
 from hdeeprm_like.batsim_server import cli as server
 from hdeeprm_like.engine.words import of_cores
-from hdeeprm_like.errors import HDeepRMError, OptionsError, ProtocolError
+from hdeeprm_like.errors import HDeepRMError, OptionsError
 
 ODD = message(  # of the other events that Batsim can send
     0.0,
@@ -60,10 +60,8 @@ def check_books(conversation):
 
 @pytest.mark.parametrize("count", [600, pytest.param(12_000, marks=pytest.mark.slow)])
 def test_any_fault_gets_an_answer_or_one_clear_error(count, recorded):
-    dice, said = (
-        random.Random(f"{os.environ['HDEEPRM_LIKE_SEED']} {count}"),
-        [recorded[0][0], ODD.encode(), *recorded[0][1:]],
-    )
+    dice = random.Random(f"{os.environ['HDEEPRM_LIKE_SEED']} {count}")
+    said = [recorded[0][0], ODD.encode(), *recorded[0][1:]]
     assert_survives(talk(FOUR), said, 1, ODD.encode())
     for _ in range(count):
         at, parts = mutated(dice, said)
@@ -73,9 +71,10 @@ def test_any_fault_gets_an_answer_or_one_clear_error(count, recorded):
 # -- sockets
 
 
-def played(endpoint, conversation, **how):
-    """Play in a thread; return it and the list where its error will be."""
-    errors = []
+@contextmanager
+def served(conversation, **how):
+    """An endpoint that plays in a thread; yields it, and what waits for the end and returns the errors until then."""
+    endpoint, errors = Endpoint("tcp://127.0.0.1:*"), []
 
     def play():
         try:
@@ -85,7 +84,23 @@ def played(endpoint, conversation, **how):
 
     thread = threading.Thread(target=play, daemon=True)
     thread.start()
-    return thread, errors
+    yield endpoint, lambda: thread.join(300) or errors
+    endpoint.close(0)
+
+
+@contextmanager
+def connected(endpoint):
+    """A socket that talks to an endpoint as Batsim does."""
+    with zmq.Context() as context, context.socket(zmq.REQ) as batsim:
+        batsim.setsockopt(zmq.LINGER, 0)
+        batsim.setsockopt(zmq.RCVTIMEO, 300_000)
+        batsim.connect(endpoint.address)
+        yield batsim
+
+
+def raw(endpoint):
+    """A connection to its port that need not speak ZeroMQ."""
+    return socket.create_connection(("127.0.0.1", int(endpoint.address.rpartition(":")[2])), timeout=60)
 
 
 def test_a_port_in_use_is_one_clear_error():
@@ -99,104 +114,72 @@ def test_a_port_in_use_is_one_clear_error():
         Endpoint("nonsense")
 
 
-def test_a_silent_batsim_is_given_up():
-    endpoint = Endpoint("tcp://127.0.0.1:*")
-    thread, errors = played(endpoint, talk(), first_patience=0.3)
-    thread.join(300)
-    endpoint.close(0)
-    assert errors == ["Batsim has said nothing for 0.3 s"]
-
-
-def test_how_batsim_has_ended_is_said_rather_than_that_it_is_silent():
-    endpoint = Endpoint("tcp://127.0.0.1:*")
-    thread, errors = played(endpoint, talk(), gone=lambda: "Batsim has ended", first_patience=0.0)
-    thread.join(300)
-    endpoint.close(0)
-    assert errors == ["Batsim has ended"]
-
-
-def test_what_is_no_zeromq_on_the_port_disturbs_no_simulation(recorded):
-    endpoint = Endpoint("tcp://127.0.0.1:*")
-    thread, errors = played(endpoint, talk(), patience=300.0, first_patience=300.0)
-    port = int(endpoint.address.rpartition(":")[2])
-    for noise in (b"GET / HTTP/1.1\r\n\r\n", b"\xff" + b"\0" * 8 + b"\x01\x7f", bytes(range(256)) * 40):
-        with socket.create_connection(("127.0.0.1", port), timeout=60) as peer:
-            peer.sendall(noise)
-    with zmq.Context() as context, context.socket(zmq.REQ) as batsim:
-        batsim.setsockopt(zmq.RCVTIMEO, 300_000)
-        batsim.connect(endpoint.address)
-        for text in recorded[0]:
-            batsim.send(text)
-            batsim.recv()
-    thread.join(300)
-    endpoint.close(0)
-    assert errors == []
-
-
 GREETING = b"\xff\0\0\0\0\0\0\0\x01\x7f\x03\0NULL" + b"\0" * 48
 READY = b"\x04\x19\x05READY\x0bSocket-Type\0\0\0\x03REQ"
 
 
-def test_a_peer_that_vanishes_in_the_middle_of_a_message_is_silence():
-    endpoint = Endpoint("tcp://127.0.0.1:*")
-    thread, errors = played(endpoint, talk(), first_patience=1.0)
-    port = int(endpoint.address.rpartition(":")[2])
-    with socket.create_connection(("127.0.0.1", port), timeout=60) as peer:
+def is_silent(endpoint):
+    pass
+
+
+def vanishes_in_the_middle_of_a_message(endpoint):
+    with raw(endpoint) as peer:
         peer.sendall(GREETING)
         time.sleep(0.1)
         peer.sendall(READY + b"\x01\0" + b"\x02" + (5000).to_bytes(8, "big") + b'{"now":0.0,"ev')
         time.sleep(0.1)
-    thread.join(300)
-    endpoint.close(0)
-    assert errors == ["Batsim has said nothing for 1 s"]
+
+
+@pytest.mark.parametrize(
+    ("peer", "how", "said"),
+    [
+        (is_silent, {"first_patience": 0.3}, "Batsim has said nothing for 0.3 s"),
+        (vanishes_in_the_middle_of_a_message, {"first_patience": 1.0}, "Batsim has said nothing for 1 s"),
+        # how it has ended is said rather than that it is silent
+        (is_silent, {"first_patience": 0.0, "gone": lambda: "Batsim has ended"}, "Batsim has ended"),
+    ],
+)
+def test_a_batsim_that_says_nothing_is_given_up(peer, how, said):
+    with served(talk(), **how) as (endpoint, errors):
+        peer(endpoint)
+        assert errors() == [said]
 
 
 def test_a_message_of_several_parts_is_refused():
-    endpoint = Endpoint("tcp://127.0.0.1:*")
-    thread, errors = played(endpoint, talk(), first_patience=300.0)
-    with zmq.Context() as context, context.socket(zmq.REQ) as batsim:
-        batsim.setsockopt(zmq.LINGER, 0)
-        batsim.connect(endpoint.address)
+    with served(talk(), first_patience=300.0) as (endpoint, errors), connected(endpoint) as batsim:
         batsim.send_multipart([message(0.0).encode(), b"}"])
-        thread.join(300)
-    endpoint.close(0)
-    assert errors == ["a message has several parts; one is needed"]
-
-
-def test_one_endpoint_plays_one_simulation_after_the_other(folder):
-    endpoint = Endpoint(f"tcp://127.0.0.1:{free_port()}")
-    thread, errors = played(endpoint, talk(), patience=300.0)
-    command = [
-        "-p",
-        str(folder / "platform.xml"),
-        "-w",
-        str(folder / "workload.json"),
-        "-e",
-        str(folder / "out"),
-        "-E",
-        "-q",
-    ]
-    assert server.main([*command, "-s", endpoint.address, "--timeout", "300"]) == 0
-    thread.join(300)
-    thread, errors = played(endpoint, talk(), patience=300.0)
-    assert server.main([*command, "-s", endpoint.address, "--timeout", "300"]) == 0
-    thread.join(300)
-    endpoint.close()
-    assert errors == []
-    assert play_on_server(talk(), folder)[1]
+        assert errors() == ["a message has several parts; one is needed"]
 
 
 def test_a_message_larger_than_any_of_batsim_is_not_held(monkeypatch):
     monkeypatch.setattr("hdeeprm_like.batsim.endpoint.LARGEST_MESSAGE", 1000)
-    endpoint, ours, context = Endpoint(f"tcp://127.0.0.1:{free_port()}"), talk(), zmq.Context()
-    peer = context.socket(zmq.REQ)
-    try:
-        peer.connect(endpoint.address)
-        peer.send(b" " * 1001)
-        with pytest.raises(ProtocolError, match="has said nothing"):
-            endpoint.play(ours, first_patience=0.5)
-        assert not ours.begun
-    finally:
-        peer.close(linger=0)
-        context.term()
-        endpoint.close(0)
+    ours = talk()
+    with served(ours, first_patience=0.5) as (endpoint, errors), connected(endpoint) as batsim:
+        batsim.send(b" " * 1001)
+        assert errors() == ["Batsim has said nothing for 0.5 s"]
+    assert not ours.begun
+
+
+def test_what_is_no_zeromq_on_the_port_disturbs_no_simulation(recorded):
+    with served(talk(), patience=300.0, first_patience=300.0) as (endpoint, errors):
+        for noise in (b"GET / HTTP/1.1\r\n\r\n", b"\xff" + b"\0" * 8 + b"\x01\x7f", bytes(range(256)) * 40):
+            with raw(endpoint) as peer:
+                peer.sendall(noise)
+        with connected(endpoint) as batsim:
+            for text in recorded[0]:
+                batsim.send(text)
+                batsim.recv()
+        assert errors() == []
+
+
+def test_one_endpoint_plays_one_simulation_after_the_other(folder):
+    files = ["-p", folder / "platform.xml", "-w", folder / "workload.json", "-e", folder / "out"]
+    endpoint = Endpoint("tcp://127.0.0.1:*")
+    words = [*map(str, files), "-E", "-q", "-s", endpoint.address, "--timeout", "300"]
+    for _ in range(2):
+        thread = threading.Thread(target=server.main, args=[words])
+        thread.start()
+        endpoint.play(ours := talk(), patience=300.0, first_patience=300.0)
+        assert ours.ended
+        thread.join(300)
+    endpoint.close()

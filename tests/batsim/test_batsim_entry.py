@@ -44,21 +44,20 @@ class Started(subprocess.Popen):
 def pybatsim(folder, options, *more):
     """PyBatsim's launcher with our file, in a folder."""
     endpoint = f"tcp://127.0.0.1:{free_port()}"
-    words = [
-        str(LAUNCHER),
-        str(PYBATSIM),
-        "-s",
-        endpoint,
-        "-t",
-        "300000",
-        "-v",
-        "error",
-        "-o",
-        json.dumps(options),
-        *more,
-    ]
+    words = [LAUNCHER, PYBATSIM, "-s", endpoint, "-t", "300000", "-v", "error", "-o", json.dumps(options), *more]
     started = Started(words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     return started, endpoint
+
+
+def played(folder, options, *words, inputs=".", status=0, more=()):
+    """Play the inputs of a folder with PyBatsim's launcher and our server; return what the first said."""
+    scheduler, endpoint = pybatsim(folder, options, *more)
+    files = ["-p", f"{folder}/{inputs}/platform.xml", "-w", f"{folder}/{inputs}/workload.json", "-e", f"{folder}/out"]
+    with scheduler:
+        assert server.main([*files, "-q", "-s", endpoint, "--timeout", "300", *words]) == status
+        output, _ = scheduler.communicate(timeout=300)
+    assert scheduler.returncode == status, output
+    return output
 
 
 def counters(output):
@@ -80,15 +79,8 @@ def test_pybatsim_plays_a_users_own_platform_as_it_is(tmp_path):
     (tmp_path / "platform.xml").write_text(PLAIN)
     known = read_platform_xml(tmp_path / "platform.xml")
     write_workload(replace(JOBS, size=JOBS.size.clip(max=3), capacity=3), tmp_path / "workload.json")
-    scheduler, endpoint = pybatsim(tmp_path, {"seed": 5, "platform_file_path": "platform.xml", "policy": "sjf+easy"})
-    with scheduler:
-        try:
-            files = ["-p", f"{tmp_path}/platform.xml", "-w", f"{tmp_path}/workload.json", "-e", f"{tmp_path}/out"]
-            assert server.main([*files, "--enable-compute-sharing", "-q", "-s", endpoint, "--timeout", "300"]) == 0
-            output, _ = scheduler.communicate(timeout=300)
-        finally:
-            scheduler.kill()
-    assert scheduler.returncode == 0, output
+    options = {"seed": 5, "platform_file_path": "platform.xml", "policy": "sjf+easy"}
+    played(tmp_path, options, "--enable-compute-sharing")
     workload = read_workload(tmp_path / "workload.json", reference_flops=known.reference_flops)
     schedule = simulate(known, workload, "sjf+easy", seed=5)
     rows = csv.DictReader((tmp_path / "out_jobs.csv").read_text().splitlines())
@@ -103,20 +95,11 @@ def test_pybatsim_runs_us_with_the_options_that_users_know(whole, tmp_path):
     section = {"seed": 5, "agent": {"type": "CLASSIC", "policy_pair": "smallest-low_power"}}
     options = {"seed": 5, "platform_file_path": "platform.xml", "pybatsim": section} if whole else section
     write_inputs(FOUR, JOBS, tmp_path)
-    scheduler, endpoint = pybatsim(tmp_path, options)
-    with scheduler:
-        try:
-            files = ["-p", f"{tmp_path}/platform.xml", "-w", f"{tmp_path}/workload.json", "-e", f"{tmp_path}/out"]
-            assert server.main([*files, "-E", "-q", "-s", endpoint, "--timeout", "300"]) == 0
-            output, _ = scheduler.communicate(timeout=300)
-        finally:
-            scheduler.kill()
-    assert scheduler.returncode == 0, output
+    output = played(tmp_path, options, "-E")
     assert counters(output) == {"submitted": 6, "scheduled": 5, "rejected": 1, "success": 5, "complete": 5}
     known = read_platform_xml(tmp_path / "platform.xml")
     workload = read_workload(tmp_path / "workload.json", reference_flops=known.reference_flops)
-    finished = run(known, workload, ("smallest", "low_power"))
-    assert_same_schedule(finished, tmp_path / "out_jobs.csv")
+    assert_same_schedule(run(known, workload, ("smallest", "low_power")), tmp_path / "out_jobs.csv")
     spans = json.loads((tmp_path / "overutilizations.json").read_text())
     assert spans["mem_bw"]["nb_procs"] == 2
 
@@ -127,16 +110,7 @@ def test_pybatsim_asks_a_learning_agent_which_learns(tmp_path):
     assert main(["launch", *how, "--output", str(tmp_path / "here"), "-om", str(tmp_path / "here.pt")]) == 0
     options = {"options": str(agents / "reinforce.json"), "agent": str(agents / "reinforce.py")}
     options |= {"output_model": "there.pt", "log_decisions": True}
-    scheduler, endpoint = pybatsim(tmp_path, options)
-    with scheduler:
-        try:
-            inputs = [f"{tmp_path}/here/{name}" for name in ("platform.xml", "workload.json")]
-            files = ["-p", inputs[0], "-w", inputs[1], "-e", f"{tmp_path}/out"]
-            assert server.main([*files, "-E", "-q", "-s", endpoint, "--timeout", "300"]) == 0
-            output, _ = scheduler.communicate(timeout=300)
-        finally:
-            scheduler.kill()
-    assert scheduler.returncode == 0, output
+    played(tmp_path, options, "-E", inputs="here")
     for name in ("rewards.log", "losses.log", "probs.json"):
         assert (tmp_path / name).read_text() == (tmp_path / "here" / name).read_text()
     weights = [read_checkpoint(tmp_path / f"{place}.pt")["parameters"] for place in ("here", "there")]
@@ -187,12 +161,7 @@ def test_nonsense_is_one_line_and_the_end(tmp_path):
 @pytest.mark.more
 def test_pybatsims_validating_machine_is_refused(tmp_path):
     write_inputs(FOUR, JOBS, tmp_path)
-    scheduler, endpoint = pybatsim(tmp_path, {"agent": {"policy_pair": "first-low_power"}}, "-p")
-    with scheduler:
-        files = ["-p", f"{tmp_path}/platform.xml", "-w", f"{tmp_path}/workload.json", "-e", f"{tmp_path}/out"]
-        assert server.main([*files, "-E", "-q", "-s", endpoint, "--timeout", "300"]) == 1
-        said, _ = scheduler.communicate(timeout=300)
-    assert scheduler.returncode == 1
+    said = played(tmp_path, {"agent": {"policy_pair": "first-low_power"}}, "-E", status=1, more=["-p"])
     assert "hdeeprm-like: pybatsim --protect keeps messages from schedulers; run without it" in said.splitlines()
 
 

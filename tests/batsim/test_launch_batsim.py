@@ -142,46 +142,6 @@ def test_batsim_5_leaves_a_directory_that_is_read_drawn_and_cleaned_as_the_other
     assert not list(there.iterdir())
 
 
-# takes 3 s
-@pytest.mark.more
-@pytest.mark.parametrize(
-    "pair", ["sjf+easy-high_gflops", "fcfs+conservative-low_power", "bfbp", "multifactor", "zoo:balanced"]
-)
-def test_a_baseline_decides_over_a_socket_as_in_process(tmp_path, pair):
-    count = 200 if ":" in pair else 40  # learned policies keep more of each job, for which room is made on the way
-    experiment = load_experiment(experiment_file(tmp_path, jobs=count, pair=pair))
-    there, here = tmp_path / "batsim", tmp_path / "here"
-    launch_batsim(Classic(experiment), there, peer_of("batsim", there, command=OURS, timeout=300), progress=False)
-    launch(Classic(experiment), here, progress=False)
-    theirs, mine = jobs_of(there / "out_jobs.csv"), jobs_of(here / "out_jobs.csv")
-    for column in ("allocated_resources", "starting_time"):
-        assert [row[column] for row in theirs.values()] == [row[column] for row in mine.values()]
-
-
-# takes 2 s
-@pytest.mark.more
-@pytest.mark.parametrize("version", ["batsim", "batsim5"])
-def test_a_placement_score_takes_the_same_cores_over_a_socket_as_in_process(tmp_path, version):
-    # it reads everything that changes: power, contention, what is left, the run times of users, and the queue
-    placement = {
-        "speed*trusted_log_time": -0.3, "added_power": 0.2, "contended*bandwidth_share": 0.1, "slowed*queue": 0.2,
-        "memory_left*memory_share": 0.1, "cores_left*log_cores": 0.1, "node_left*free": 0.1, "lag*log_wait_hours": 0.1,
-    }  # fmt: skip
-    policy = tmp_path / "placed.json"
-    policy.write_text(json.dumps({"queue": {"trusted_log_time": 1.0, "placement": 0.5}, "placement": placement}))
-    experiment = load_experiment(experiment_file(tmp_path, jobs=120, pair=f"scored:{policy}"))
-    there, here, fastest = tmp_path / version, tmp_path / "here", tmp_path / "fastest"
-    peer = peer_of(version, there, command=f"hdeeprm-like {version}", timeout=300)
-    launch_batsim(Classic(experiment), there, peer, progress=False)
-    launch(Classic(experiment), here, progress=False)
-    other = load_experiment(experiment_file(tmp_path, jobs=120, pair=f"scored:{policy}-high_gflops"))
-    launch(Classic(other), fastest, progress=False)
-    theirs, mine, others = (jobs_of(folder / "out_jobs.csv") for folder in (there, here, fastest))
-    for column in ("allocated_resources", "starting_time"):
-        assert [row[column] for row in theirs.values()] == [row[column] for row in mine.values()]
-        assert [row[column] for row in others.values()] != [row[column] for row in mine.values()]
-
-
 def test_the_agent_lives_through_all_runs_and_each_has_a_system_of_its_own(experiment, tmp_path):
     class Agent:
         """Counts."""

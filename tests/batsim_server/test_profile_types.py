@@ -1,10 +1,7 @@
 """A type of profile is one `ProfileType` in one table: adding one takes no more, and those not there are refused."""
 
-import csv
-import json
-
 import pytest
-from server_inputs import Filler, Script, reply, workload, write_inputs
+from server_inputs import Filler, Script, at, rows, start, workload, write_inputs
 
 from hdeeprm_like.batsim_server.cli import play
 from hdeeprm_like.batsim_server.jobs import ProfileType
@@ -33,8 +30,7 @@ NAPS = ProfileType(
 
 def finish_times(folder, jobs, profiles):
     assert play(write_inputs(folder, workload(jobs, profiles)), Filler().ask)
-    with (folder / "out_jobs.csv").open() as file:
-        return {row["job_id"]: (float(row["finish_time"]), row["final_state"]) for row in csv.DictReader(file)}
+    return {row["job_id"]: (float(row["finish_time"]), row["final_state"]) for row in rows(folder)}
 
 
 def test_a_type_that_is_added_to_the_table_runs_alone_and_inside_others(tmp_path, monkeypatch):
@@ -57,16 +53,10 @@ def test_the_progress_of_a_killed_job_is_what_its_type_says(tmp_path, monkeypatc
     monkeypatch.setitem(PROFILE_TYPES, "naps", NAPS)
     profiles = {"three": {"type": "naps", "naps": 3}, "once": {"type": "composed", "seq": ["three"]}}
     options = write_inputs(tmp_path, workload([(0, 1, "once", None)], profiles))
-    start = ("EXECUTE_JOB", {"job_id": "w0!0", "alloc": "0"})
-    kill = [reply(1.0, ("KILL_JOB", {"job_ids": ["w0!0"]}))]
-
-    def when_called(message):
-        return kill.pop() if kill and message["now"] == 1.0 else reply(message["now"])
-
-    script = Script(reply(0.0), reply(0.0, start, ("CALL_ME_LATER", {"timestamp": 1.0})), *[when_called] * 4)
+    kill = at(1.0, ("KILL_JOB", {"job_ids": ["w0!0"]}))
+    script = Script([], [start(), ("CALL_ME_LATER", {"timestamp": 1.0})], *[kill] * 4)
     assert play(options, script.ask)
-    events = [event for text in script.texts for event in json.loads(text)["events"]]
-    (killed,) = [event["data"]["job_progress"] for event in events if event["type"] == "JOB_KILLED"]
+    (killed,) = [data["job_progress"] for data in script.heard_of("JOB_KILLED")]
     part = {"profile_name": "three", "progress": 0.5}
     assert killed == {"w0!0": {"profile_name": "once", "current_task_index": 0, "current_task": part}}
 

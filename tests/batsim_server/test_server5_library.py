@@ -92,10 +92,10 @@ def test_what_is_no_library_or_no_scheduler_is_one_line(words, compiled, tmp_pat
         assert errors.count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    "more",
-    [[], ["-l", "a.so", "", "-s", "tcp://127.0.0.1:1", ""], ["-l", "a.so", "", "-l", "b.so", ""], ["-l", "a.so"]],
-)
+TWO = ["-l", "a.so", "", "-s", "tcp://127.0.0.1:1", ""]
+
+
+@pytest.mark.parametrize("more", [[], TWO, ["-l", "a.so", "", "-l", "b.so", ""], ["-l", "a.so"]])
 def test_one_scheduler_is_needed(more, words, capsys):
     assert cli.main([*words, *more]) == 2
     assert capsys.readouterr().err.count("\n") == 1

@@ -72,11 +72,8 @@ def test_one_reply_may_stop_several_probes_and_one_that_is_not_there(tmp_path):
         (PROBED, [*STOPS, create_probe("a", "0", every=2, times=1)]),
     )
     assert cli.play(options5(tmp_path, [(0, 1, "work4", None)], PROFILES, "--energy-host"), scheduler.ask)
-    assert [(round(time), data["probe_id"]) for time, data in scheduler.heard_of(PROBED)] == [
-        (2, "a"),
-        (2, "b"),
-        (6, "a"),
-    ]
+    heard = [(round(time), data["probe_id"]) for time, data in scheduler.heard_of(PROBED)]
+    assert heard == [(2, "a"), (2, "b"), (6, "a")]
 
 
 @pytest.mark.parametrize("event", [*STOPS[:2], create_probe("c", "0", every=1, times=1)])
@@ -121,17 +118,17 @@ def test_what_batsim_5_does_not_measure_is_one_line(change, hint, tmp_path):
     assert "\n" not in str(error.value)
 
 
-def test_a_probe_that_measures_once_is_refused_as_by_the_candidate(tmp_path):
-    with pytest.raises(ProtocolError, match="OneShot; Batsim 5 only has Periodic"):
-        emitted(tmp_path, create_probe("p", "0", at=1))
+EACH_SECOND = create_probe("p", "0", every=1)
 
 
-def test_power_needs_the_energy_of_hosts(tmp_path):
-    with pytest.raises(ProtocolError, match="with --energy-host only"):
-        emitted(tmp_path, create_probe("p", "0", every=1), energy=False)
-
-
-def test_two_probes_of_one_name_are_refused(tmp_path):
-    probe = create_probe("p", "0", every=1)
-    with pytest.raises(ProtocolError, match="the probe 'p' is running already"):
-        emitted(tmp_path, probe, probe)
+@pytest.mark.parametrize(
+    ("probes", "energy", "hint"),
+    [
+        ([create_probe("p", "0", at=1)], True, "OneShot; Batsim 5 only has Periodic"),  # as by the candidate
+        ([EACH_SECOND], False, "with --energy-host only"),
+        ([EACH_SECOND, EACH_SECOND], True, "the probe 'p' is running already"),
+    ],
+)
+def test_probes_that_cannot_be_are_refused(probes, energy, hint, tmp_path):
+    with pytest.raises(ProtocolError, match=hint):
+        emitted(tmp_path, *probes, energy=energy)

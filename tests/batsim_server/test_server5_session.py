@@ -5,8 +5,8 @@ import json
 import struct
 
 import pytest
-from server5_inputs import Scheduler, call_at, call_every, execute, hello, options5, profiles5
-from server_inputs import CLUSTER, platform_xml, random_workload, storage_xml
+from server5_inputs import Scheduler, call_at, call_every, execute, hello, options5
+from server_inputs import CLUSTER, platform_xml, random_workload, storage_xml, workload
 
 from hdeeprm_like.batsim_server.batsim5 import cli
 from hdeeprm_like.batsim_server.engine import TIMEOUT, Engine, Mailbox
@@ -48,24 +48,17 @@ def test_a_scheduler_that_writes_as_pybatsim_4_plays_800_jobs_to_the_end(tmp_pat
     assert scheduler.free == set(range(32))
 
 
-def test_hosts_are_numbered_by_the_numbers_in_their_names(tmp_path):
+def test_hosts_are_numbered_by_the_numbers_in_their_names_and_storage_comes_last(tmp_path):
     scheduler = Scheduler()
-    cli.play(options5(tmp_path, [], {}, xml=platform_xml(12)), scheduler.ask)
-    hosts = scheduler.heard_of("SimulationBeginsEvent")[0][1]["computation_hosts"]
-    assert [host["name"] for host in hosts] == [f"h{number}" for number in range(12)]
-    assert hosts[11]["computation_speed"] == [1e9, 0.5e9]
-
-
-def test_storage_hosts_are_numbered_and_reported_after_those_that_compute(tmp_path):
-    scheduler = Scheduler()
-    xml = platform_xml(3).replace(
-        '<host id="h1" speed="1Gf,0.5Gf">', '<host id="h1" speed="1Gf,0.5Gf"><prop id="role" value="storage"/>'
+    xml = platform_xml(12).replace(
+        'id="h1" speed="1Gf,0.5Gf">', 'id="h1" speed="1Gf"><prop id="role" value="storage"/>'
     )
-    cli.play(options5(tmp_path, [], {}, xml=xml), scheduler.ask)
+    cli.play(options5(tmp_path, [], {}, xml=xml.replace("30:40:100, 30:40:80", "30:40:100", 2)), scheduler.ask)
     told = scheduler.heard_of("SimulationBeginsEvent")[0][1]
-    assert [host["name"] for host in told["computation_hosts"]] == ["h0", "h2"]
-    assert [(host["id"], host["name"]) for host in told["storage_hosts"]] == [(2, "h1")]
-    assert (told["host_number"], told["computation_host_number"], told["storage_host_number"]) == (3, 2, 1)
+    assert [host["name"] for host in told["computation_hosts"]] == [f"h{number}" for number in range(12) if number != 1]
+    assert told["computation_hosts"][10]["computation_speed"] == [1e9, 0.5e9]
+    assert [(host["id"], host["name"]) for host in told["storage_hosts"]] == [(11, "h1")]
+    assert (told["host_number"], told["computation_host_number"], told["storage_host_number"]) == (12, 11, 1)
 
 
 @pytest.mark.parametrize(("exact", "told"), [(True, ["late", 1.25]), (False, [TIMEOUT, 0.5])])
@@ -118,36 +111,34 @@ def test_a_slower_machine_slows_the_whole_job_and_its_energy_is_counted(tmp_path
     ]
 
 
-def test_what_is_spread_is_shared_by_all_pairs_of_hosts(tmp_path):
-    # 3 of 4 hosts: 10e9 bytes out of and into each in two flows of 5e9, over 1.25e9 bytes/s; 2.67e9 flops take less
-    scheduler = Scheduler()
-    assert cli.play(one_job(tmp_path, "spread", size=3, xml=CLUSTER), scheduler.ask)
-    assert float(rows(tmp_path)[0]["finish_time"]) == pytest.approx(8.0, abs=1e-6)
+SPREAD_FIRST, FILL_FIRST = (
+    ("PredefinedExecutorPlacementStrategyWrapper", {"strategy": f"{how}First"})
+    for how in ("SpreadOverHosts", "FillOneHostCores")
+)
+TWO_CORES = platform_xml(2).replace('speed="1Gf,0.5Gf"', 'core="2" speed="1Gf,0.5Gf"')
+TWO_CORES = TWO_CORES.replace('id="h1" core="2" speed="1Gf,0.5Gf"', 'id="h1" core="2" speed="0.5Gf,0.25Gf"')
 
 
 @pytest.mark.parametrize(
-    ("placement", "end"),
+    ("profile", "ranks", "xml", "placement", "end"),
     [
-        (("PredefinedExecutorPlacementStrategyWrapper", {"strategy": "FillOneHostCoresFirst"}), 4.0),
-        (("CustomExecutorToHostMapping", {"mapping": [1, 1]}), 8.0),
+        # 3 of 4 hosts: 10e9 bytes out of and into each in two flows of 5e9, over 1.25e9 bytes/s; 2.67e9 flops take less
+        ("spread", 3, CLUSTER, SPREAD_FIRST, 8.0),
+        # a placement may put two ranks on one machine
+        ("work4", 2, None, FILL_FIRST, 4.0),
+        ("work4", 2, None, ("CustomExecutorToHostMapping", {"mapping": [1, 1]}), 8.0),
+        # the cores of one host are filled, or the hosts, one of half the speed, take turns
+        ("work4", 2, TWO_CORES, SPREAD_FIRST, 8.0),
+        ("work4", 2, TWO_CORES, FILL_FIRST, 4.0),
     ],
 )
-def test_a_placement_may_put_two_ranks_on_one_machine(placement, end, tmp_path):
-    start = ("JobSubmittedEvent", [execute("w0!0", "2-3", placement)])
-    assert cli.play(one_job(tmp_path, "work4", size=2), Scheduler(start, start=False).ask)
+def test_a_job_takes_as_long_as_where_it_is_placed(profile, ranks, xml, placement, end, tmp_path):
+    scheduler = Scheduler(("JobSubmittedEvent", [execute("w0!0", f"0-{ranks - 1}", placement)]), start=False)
+    assert cli.play(one_job(tmp_path, profile, size=ranks, xml=xml), scheduler.ask)
     assert float(rows(tmp_path)[0]["finish_time"]) == pytest.approx(end, abs=1e-6)
-
-
-@pytest.mark.parametrize(("strategy", "end"), [("SpreadOverHostsFirst", 8.0), ("FillOneHostCoresFirst", 4.0)])
-def test_the_cores_of_one_host_are_filled_or_the_hosts_take_turns(strategy, end, tmp_path):
-    fast, slow = '<host id="h0" speed="1Gf,0.5Gf"', '<host id="h1" speed="1Gf,0.5Gf"'
-    xml = platform_xml(2).replace(fast, f'{fast} core="2"').replace(slow, '<host id="h1" speed="0.5Gf,0.25Gf" core="2"')
-    placement = ("PredefinedExecutorPlacementStrategyWrapper", {"strategy": strategy})
-    scheduler = Scheduler(("JobSubmittedEvent", [execute("w0!0", "0-1", placement)]), start=False)
-    assert cli.play(one_job(tmp_path, "work4", size=2, xml=xml), scheduler.ask)
-    assert float(rows(tmp_path)[0]["finish_time"]) == pytest.approx(end, abs=1e-6)
-    hosts = scheduler.heard_of("SimulationBeginsEvent")[0][1]["computation_hosts"]
-    assert [host["core_count"] for host in hosts] == [2, 2]
+    if xml == TWO_CORES:
+        hosts = scheduler.heard_of("SimulationBeginsEvent")[0][1]["computation_hosts"]
+        assert [host["core_count"] for host in hosts] == [2, 2]
 
 
 def test_calls_come_at_the_multiples_of_their_periods_until_they_are_over_or_stopped(tmp_path):
@@ -231,12 +222,8 @@ def test_a_job_that_the_scheduler_makes_may_use_a_profile_of_the_workload(tmp_pa
     wishes = ["dynamic_registration", "profile_reuse", "acknowledge_dynamic_jobs", "forward_profiles_on_job_submission"]
     scheduler = Scheduler(("JobSubmittedEvent", made), wishes=wishes)
     assert cli.play(one_job(tmp_path, "sleep5"), scheduler.ask)
-    assert {row["job_id"]: round(float(row["execution_time"])) for row in rows(tmp_path)} == {
-        "0": 5,
-        "a": 5,
-        "b": 2,
-        "c": 2,
-    }
+    times = {row["job_id"]: round(float(row["execution_time"])) for row in rows(tmp_path)}
+    assert times == {"0": 5, "a": 5, "b": 2, "c": 2}
     told = [event["profile"] for _, event in scheduler.heard_of("JobSubmittedEvent") if event["job_id"] == "dyn!c"]
     assert told == [named]
 
@@ -395,25 +382,28 @@ def test_a_command_line_that_cannot_be_played_is_refused_in_one_line(words, hint
 
 
 @pytest.mark.parametrize(
-    ("profile", "refused"), [({"type": "DelayProfile"}, True), ({"type": "TraceReplayProfile"}, False)]
+    ("name", "profile", "hint"),
+    [
+        # a profile that no job has must be right if its type is imitated
+        ("unused", {"type": "DelayProfile"}, "'w0!unused': delay is missing"),
+        ("unused", {"type": "TraceReplayProfile"}, None),
+        ("sleep5", {"type": "TraceReplayProfile"}, "not imitated"),
+    ],
 )
-def test_a_profile_that_no_job_has_must_be_right_if_its_type_is_imitated(profile, refused, tmp_path):
-    options = options5(tmp_path, [(0, 1, "sleep5", None)], {**PROFILES, "unused": profile})
-    if refused:
-        with pytest.raises(WorkloadError, match="'w0!unused': delay is missing"):
-            cli.play(options, Scheduler().ask)
-    else:
+def test_profiles_that_are_wrong_or_not_imitated_are_refused(name, profile, hint, tmp_path):
+    options = options5(tmp_path, [(0, 1, "sleep5", None)], {**PROFILES, name: profile})
+    if hint is None:
         assert cli.play(options, Scheduler().ask)
+        return
+    with pytest.raises(WorkloadError, match=hint):
+        cli.play(options, Scheduler().ask)
 
 
 def test_profiles_of_batsim_4_are_refused_with_the_names_of_batsim_5(tmp_path):
     options = one_job(tmp_path, "sleep5")
-    content = json.loads((tmp_path / "w.json").read_text())
-    for kind, hint in (("delay", "DelayProfile"), ("TraceReplayProfile", "not imitated")):
-        content["profiles"]["sleep5"]["type"] = kind
-        (tmp_path / "w.json").write_text(json.dumps(content))
-        with pytest.raises(WorkloadError, match=hint):
-            cli.play(options, Scheduler().ask)
+    (tmp_path / "w.json").write_text(json.dumps(workload([(0, 1, "sleep5", None)], PROFILES)))
+    with pytest.raises(WorkloadError, match="DelayProfile"):
+        cli.play(options, Scheduler().ask)
 
 
 @pytest.mark.parametrize(
@@ -429,10 +419,6 @@ def test_outside_events_that_batsim_5_does_not_know_are_refused(line, hint, tmp_
     (tmp_path / "e.txt").write_text(line)
     with pytest.raises(WorkloadError, match=hint):
         cli.play(one_job(tmp_path, "sleep5", "--ee", str(tmp_path / "e.txt")), Scheduler().ask)
-
-
-def test_the_names_of_both_versions_mean_the_same_profiles():
-    assert profiles5(PROFILES)["sleep5"] == {"type": "DelayProfile", "delay": 5}
 
 
 def test_options_are_read_from_a_file_for_the_scheduler(tmp_path):

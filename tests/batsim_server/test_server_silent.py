@@ -14,9 +14,11 @@ from test_layers_of_the_server import modules_loaded_by
 from hdeeprm_like.batsim_server import cli, silent
 from hdeeprm_like.batsim_server.outputs import write_outputs
 from hdeeprm_like.batsim_server.server import Server
+from hdeeprm_like.batsim_server.silent_decisions import TALK
 from hdeeprm_like.batsim_server.silent_session import SilentSession
 from hdeeprm_like.batsim_server.simulation import Simulation
 from hdeeprm_like.engine import library, light_library
+from hdeeprm_like.engine import silent_layout as layout
 from hdeeprm_like.engine.plain import ENABLED
 from hdeeprm_like.engine.silent_clock import advance
 from hdeeprm_like.engine.silent_layout import Memory
@@ -51,15 +53,37 @@ def with_arrays(memory):
     return partial(advance, session_in(memory))
 
 
+ROOM = {"written": "out", "closed": "closed", "killings": "killings", "commands": "commands"}
+ROOM |= {name: name for name in ("rows", "events", "kills", "changed", "allocs", "messages", "ready", "ran")}
+
+
+def within(make):
+    """What plays a session, and looks after each turn that it has not left its arrays."""
+
+    def make_advance(memory):
+        made, talk = make(memory), memory.integers("talk")
+        words = {name: layout.WORD * layout.WORDS.get(name, 1) for name in memory.arrays.keys() - {"out", "allocs"}}
+        room = {TALK[word]: len(memory.arrays[name]) // words.get(name, 1) for word, name in ROOM.items()}
+
+        def checked():
+            result = made()
+            assert all(talk[word] <= most for word, most in room.items())
+            return result
+
+        return checked
+
+    return make_advance
+
+
 @pytest.fixture(scope="module")
 def make_advance():
     """What the server takes where a library has it."""
     if ENABLED:
-        return with_arrays
+        return within(with_arrays)
     with_arrays(Memory(1, 1))()  # compiles it where no library has it
     made = silent.machine_code()
     assert made is not None
-    return made
+    return within(made)
 
 
 WATTS = ("95:98:170, 80:85:120", "10:30.5:30.5,0:0:0")
@@ -329,6 +353,21 @@ def test_a_reply_that_is_longer_than_the_memory_is_read_once_between_short_ones(
     assert cli.play(write_inputs(tmp_path, jobs), ask)
     assert all_in_machine_code == [True]
     assert len(scheduler.heard_of("JOB_COMPLETED")) == 9
+
+
+def test_calls_and_jobs_that_come_while_the_scheduler_computes_have_room(all_in_machine_code, tmp_path):
+    jobs = workload([(0, 1, "second", None)] + [(12, 1, "second", None)] * 600, PROFILES)
+    calls = [("CALL_ME_LATER", {"timestamp": 10 + k / 1000}) for k in range(1590)]
+    replies = [reply(0), reply(1, *calls), reply(15)]
+    heard = []
+
+    def ask(text):
+        heard.append([event["type"] for event in json.loads(text)["events"]])
+        return replies.pop(0) if replies else reply(15)
+
+    assert not cli.play(write_inputs(tmp_path, jobs), ask)  # no job is ever started
+    assert sorted(heard[3]) == ["JOB_SUBMITTED"] * 600 + ["NOTIFY"] + ["REQUESTED_CALL"] * 1589
+    assert all_in_machine_code == [False]
 
 
 ASLEEP = (

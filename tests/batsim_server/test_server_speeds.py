@@ -1,9 +1,7 @@
 """Machines whose speed follows a file, on clusters whose answers fit on paper."""
 
-import csv
-
 import pytest
-from server_inputs import HEAD, Filler, workload, write_inputs
+from server_inputs import HEAD, Filler, rows, workload, write_inputs
 
 from hdeeprm_like.batsim_server.cli import play
 from hdeeprm_like.errors import PlatformError
@@ -33,7 +31,7 @@ def test_a_job_follows_the_speed_of_its_machine(lines, profile, end, machines, t
     (tmp_path / "speed.txt").write_text(lines)
     options = write_inputs(tmp_path, workload([(0, machines, profile, None)], PROFILES), PLATFORM)
     assert play(options, Filler().ask)
-    (row,) = csv.DictReader((tmp_path / "out_jobs.csv").read_text().splitlines())
+    (row,) = rows(tmp_path)
     assert float(row["finish_time"]) == pytest.approx(end, abs=1e-6)
 
 
@@ -48,12 +46,9 @@ def test_nothing_more_happens_where_the_only_machine_at_work_stops_as_in_simgrid
 
 
 @pytest.mark.parametrize(
-    ("lines", "why"),
+    ("lines", "why"),  # tests/formats/test_speed_files.py has those that a platform's file meets
     [
-        ("", "holds no change of a speed"),
         ("1", "speed.txt:1: '1' is not a date and a share"),
-        ("1 0.5\n0.5 1", "speed.txt:2: the date 0.5 s is before that of the last change, 1 s"),
-        ("1 -0.5", "share of the speed"),
         ("x 1", "date in s"),
         ("1 0.5\nLOOPAFTER 0", "number of s above 0"),
         ("2 0.5\nPERIODICITY 2", "ends before the last change"),

@@ -1,11 +1,10 @@
 """Workflows (``-W``, ``--WS``): tasks of a DAX file become jobs as those before them end."""
 
-import csv
 import json
 from itertools import pairwise
 
 import pytest
-from server_inputs import Filler, workload, write_inputs
+from server_inputs import Filler, rows, workload, write_inputs
 
 from hdeeprm_like.batsim_server.cli import play, read_command_line
 from hdeeprm_like.batsim_server.workflows import read_workflow
@@ -31,14 +30,13 @@ def played(folder, *words, jobs=(), scheduler=None):
     options, _ = read_command_line(["-p", str(folder / "p.xml"), "-e", str(folder / "out"), *also, *words])
     scheduler = scheduler or Filler()
     assert play(options, scheduler.ask)
-    with (folder / "out_jobs.csv").open() as file:
-        return scheduler, {f"{row['workload_name']}!{row['job_id']}": row for row in csv.DictReader(file)}
+    return scheduler, {f"{row['workload_name']}!{row['job_id']}": row for row in rows(folder)}
 
 
 def test_tasks_become_jobs_when_those_before_them_are_over(tmp_path):
-    scheduler, rows = played(tmp_path, "-W", str(tmp_path / "dag.xml"))
-    assert [row["profile"] for row in rows.values()] == ["wf0_a", "wf0_b", "wf0_c", "wf0_d"]
-    starts = [float(row["starting_time"]) for row in rows.values()]
+    scheduler, found = played(tmp_path, "-W", str(tmp_path / "dag.xml"))
+    assert [row["profile"] for row in found.values()] == ["wf0_a", "wf0_b", "wf0_c", "wf0_d"]
+    starts = [float(row["starting_time"]) for row in found.values()]
     assert starts == pytest.approx([0.0, 2.5, 2.5, 7.5], abs=1e-3)
     assert starts[3] > starts[2] > starts[0]
     (_, begins), *_ = scheduler.heard_of("SIMULATION_BEGINS")
@@ -52,15 +50,15 @@ def test_tasks_become_jobs_when_those_before_them_are_over(tmp_path):
 
 def test_a_workflow_begins_at_its_time_beside_other_jobs(tmp_path):
     jobs = [(1, 1, "s", None)]
-    scheduler, rows = played(tmp_path, "--WS", str(tmp_path / "dag.xml"), "20", jobs=jobs)
-    assert float(rows["w0!0"]["starting_time"]) == pytest.approx(1.0, abs=1e-3)
-    assert float(rows["wfc0!0"]["submission_time"]) == pytest.approx(20.0, abs=1e-3)
+    scheduler, found = played(tmp_path, "--WS", str(tmp_path / "dag.xml"), "20", jobs=jobs)
+    assert float(found["w0!0"]["starting_time"]) == pytest.approx(1.0, abs=1e-3)
+    assert float(found["wfc0!0"]["submission_time"]) == pytest.approx(20.0, abs=1e-3)
     assert list(scheduler.heard_of("SIMULATION_BEGINS")[0][1]["workloads"]) == ["w0", "wfc0"]
 
 
 def test_a_workflow_has_as_many_jobs_at_a_time_as_it_may(tmp_path):
-    _, rows = played(tmp_path, "-W", str(tmp_path / "dag.xml"), "--workflow-jobs-limit", "1")
-    spans = sorted((float(row["starting_time"]), float(row["finish_time"])) for row in rows.values())
+    _, found = played(tmp_path, "-W", str(tmp_path / "dag.xml"), "--workflow-jobs-limit", "1")
+    spans = sorted((float(row["starting_time"]), float(row["finish_time"])) for row in found.values())
     assert all(later[0] >= earlier[1] for earlier, later in pairwise(spans))
 
 
@@ -79,9 +77,9 @@ def test_a_workflow_whose_tasks_end_together_gets_stuck_as_in_batsim(seconds, en
 
 def test_jobs_after_the_last_workflow_can_be_ignored(tmp_path):
     jobs = [(1, 1, "s", None), (99, 1, "s", None)]
-    scheduler, rows = played(tmp_path, "-W", str(tmp_path / "dag.xml"), "--ignore-beyond-last-workflow", jobs=jobs)
-    assert "w0!0" in rows
-    assert "w0!1" not in rows
+    scheduler, found = played(tmp_path, "-W", str(tmp_path / "dag.xml"), "--ignore-beyond-last-workflow", jobs=jobs)
+    assert "w0!0" in found
+    assert "w0!1" not in found
     assert "w0!1" not in json.dumps([data for _, data in scheduler.heard_of("JOB_SUBMITTED")])
 
 

@@ -23,7 +23,8 @@ from hdeeprm_like.envs.windows import Windows
 from hdeeprm_like.experiment import episodes_of, load_experiment
 from hdeeprm_like.gym import environment, environments
 from hdeeprm_like.launch.learner import AgentChoice, Learner
-from hdeeprm_like.learning.training import TrainingOptions, train
+from hdeeprm_like.learning.training import Played, Training
+from hdeeprm_like.option_sections import TrainingSection
 from hdeeprm_like.plugins import import_file
 from hdeeprm_like.run.episodes import Plays
 from hdeeprm_like.run.runs import Runs
@@ -95,9 +96,8 @@ def by_train(learner, folder, plays, **how):
 
     def learn(steps):
         learned.clear()
-        options = TrainingOptions(**({"steps": steps} | how), checkpoint_every=10**6)
-        target = folder / str(next(runs))
-        train(learner.agent, plays, learner.actions.names, target, options, quiet=True, tensorboard=False)
+        options, target = TrainingSection(**({"steps": steps} | how), checkpoint_every=10**6), folder / str(next(runs))
+        Training(learner.agent, Played(plays, learner.actions.names), target, options).run(quiet=True, callbacks=())
         return sum(learned)
 
     return learn

@@ -14,7 +14,7 @@ from hdeeprm_like.cluster.synthetic.mao import MAO, Mao
 from hdeeprm_like.errors import WorkloadError
 
 
-def rng(seed: int = 0) -> np.random.Generator:
+def rng(seed=0):
     return np.random.default_rng(seed)
 
 

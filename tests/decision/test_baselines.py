@@ -9,7 +9,9 @@ from hdeeprm_like.api import simulate
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import MODES, ORDERS, baseline
 from hdeeprm_like.decision.system import DecisionSystem
+from hdeeprm_like.engine.lifecycle import receive
 from hdeeprm_like.engine.state import State
+from hdeeprm_like.engine.tables import CORES, MEMORY, NOTHING
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.run.python_loop import play
 from hdeeprm_like.run.simulator import Simulator
@@ -57,6 +59,29 @@ def test_an_oracle_and_perfect_times_look_at_what_jobs_really_take():
     state = State(platform(*one), None, limits=workload.limits(), needs=actions.needs)
     with pytest.raises(OptionsError, match="only the embedded simulator knows"):
         actions.choices(state)
+
+
+def decided(name, workload, *arrivals):
+    """The tables of two cores and 1000 MB after a baseline has decided at 0 s, 1 s and so on, as so many jobs came."""
+    actions = PolicyActions([baseline(name)])
+    state = State(platform((1000.0, [(2, 1.0, 100.0, 1e6)])), workload, needs=actions.needs)
+    for time, count in enumerate(arrivals):
+        receive(state.tables, float(time), np.zeros(0, np.int32), 0, count, False)
+        actions.apply(0, state)
+    return state.tables
+
+
+@pytest.mark.parametrize(("size", "memory", "lacks"), [(2, 0.0, CORES), (1, 600.0, MEMORY), (1, 0.0, NOTHING)])
+def test_a_baseline_notes_what_its_head_lacks(size, memory, lacks):
+    tables = decided("fcfs", jobs(seconds=10, size=[1, size], memory=[600.0, memory]), 2)
+    assert tables.clock["blocked"][0] == lacks
+    assert lacks == NOTHING or tables.clock["blocked_job"][0] == 1
+
+
+def test_it_notes_what_the_picked_job_lacks_also_when_another_has_come_before_it():
+    workload = jobs(submit=[0, 0, 1], seconds=[9, 5, 2], size=[2, 1, 1], memory=[0.0, 600.0, 600.0])
+    clock = decided("sjf+commit", workload, 2, 1).clock[0]
+    assert (clock["blocked"], clock["blocked_job"]) == (CORES, 0)
 
 
 def test_multifactor_serves_the_user_who_has_used_less():

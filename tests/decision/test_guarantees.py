@@ -36,7 +36,7 @@ def played(cluster, workload, names, clock="textbook", whole=False, choose=lambd
     rows = state.tables.jobs[: len(workload)]
     if not actions.baselines[0].mode.bound:
         return rows["start"].copy(), None
-    return rows["start"].copy(), bundle_in(actions._plans[1].guarantees, 0).promised[: len(workload)]
+    return rows["start"].copy(), bundle_in(actions._plans[1].guarantees, 0).jobs["promised"][: len(workload)]
 
 
 def test_a_job_that_the_order_would_starve_starts_by_its_guarantee():

@@ -30,12 +30,17 @@ def test_room_for_more_jobs_keeps_what_a_baseline_remembers():
     state, policies = state_for("sjf+conservative", "sjf+bounded")
     plans = new_baselines(state, policies)
     memory, bounds = bundle_in(plans.memories, 0), bundle_in(plans.guarantees, 1)
-    memory.start[1], memory.profile.free[2], bounds.promised[0], bounds.spans.nodes[1] = 7.0, 3, 9.0, 5
+    memory.start[1], memory.profile.slices["free"][2], bounds.jobs["promised"][0], bounds.spans.nodes[1] = (
+        7.0,
+        3,
+        9.0,
+        5,
+    )
     state.tables.jobs = longer(state.tables.jobs, 50)
     make_room(plans, state, policies)
     assert memory.start.tolist() == [-1.0, 7.0, *[-1.0] * 48]
-    assert memory.profile.free.tolist() == [0, 0, 3, *[0] * 100]
-    assert bounds.promised[0] == 9.0
+    assert memory.profile.slices["free"].tolist() == [0, 0, 3, *[0] * 101]
+    assert bounds.jobs["promised"][0] == 9.0
     assert bounds.spans.nodes.tolist() == [[0], [5], *[[0]] * 48]
 
 
@@ -43,10 +48,10 @@ def test_a_baseline_whose_jobs_have_moved_plans_all_of_them_again():
     state, policies = state_for("sjf+conservative")
     plans = new_baselines(state, policies)
     memory = bundle_in(plans.memories, 0)
-    memory.start[0], memory.profile.points[0] = 7.0, 2
+    memory.start[0], memory.profile.count[0] = 7.0, 2
     memory.planned["stale"], memory.planned["jobs"] = 0, 1
     forget(plans, state, policies)
-    assert (memory.start[0], memory.profile.points[0]) == (-1.0, 0)
+    assert (memory.start[0], memory.profile.count[0]) == (-1.0, 0)
     assert (memory.planned["stale"][0], memory.planned["jobs"][0]) == (1, 0)
 
 

@@ -12,9 +12,8 @@ from small import jobs, platform, step_baseline
 
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import baseline
-from hdeeprm_like.decision.placement_files import CORE_FEATURES, JOB_FEATURES, formula, placement_of
 from hdeeprm_like.decision.policy_words import beside
-from hdeeprm_like.decision.score_files import policy_of
+from hdeeprm_like.decision.score_files import CORE_FEATURES, JOB_FEATURES, formula, placement_of, policy_of
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import OptionsError
 

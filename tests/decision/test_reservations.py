@@ -105,7 +105,7 @@ def test_conservative_knows_all_dates_where_jobs_become_known_during_the_run():
         state.append(Request(0.0, 5, 1.0, 1e9, 1.0, 0.0))
     make_room(plans, state, [policy])
     profile = plans.node_profile
-    assert len(bundle_in(plans.memories, 0).profile.time) >= 1 + 2 * 70
+    assert len(bundle_in(plans.memories, 0).profile.slices) >= 2 + 2 * 70
     assert len(profile.first_change) >= 1 + 2 * 70
     assert len(profile.changes) >= 2 * 70
     assert len(profile.hold_node) >= 2 * 70 + 2

@@ -29,9 +29,9 @@ def starts(workload, name, nodes=ONE, users=0, programs=-1):
     return step_baseline(platform(*nodes), replace(workload, **known), name, "textbook").simulation.tasks["start"]
 
 
-def at(rows):
-    """A state with some jobs of user 5, and the history of a policy that uses the model."""
-    rows = replace(rows, user=np.full(len(rows), 5), program=np.arange(len(rows)) % 2)
+def at(rows, programs=2):
+    """A state with jobs of user 5, of some programs in turn, and the history of a policy that uses the model."""
+    rows = replace(rows, user=np.full(len(rows), 5), program=np.arange(len(rows)) % programs)
     actions = PolicyActions([baseline(NAME)])
     state = State(platform(*FOUR), rows, needs=actions.needs)
     return state, actions, new_plans(state, [baseline(NAME)]).knowledge.history
@@ -114,8 +114,6 @@ def modelled(past, running, job, shares):
     return found
 
 
-# takes 1 s
-@pytest.mark.more
 def test_the_model_is_what_plain_python_makes_of_the_same_past():
     rows = jobs(submit=[0, 1, 2, 50], seconds=1.0, estimate=[900, 300, 900, 900], size=[1, 2, 1, 1])
     state, actions, history = at(rows)  # programs 0, 1, 0, 1
@@ -148,6 +146,26 @@ def test_the_model_is_what_plain_python_makes_of_the_same_past():
     assert outlook["rate"] == pytest.approx(sum(mass * math.exp(-log) for mass, log in expected.values()))
     assert outlook["short"] == pytest.approx(sum(mass for b, (mass, _) in expected.items() if b <= bin_of(599.0)))
     assert outlook["work"] == pytest.approx(math.exp(mean))
+
+
+def test_of_many_jobs_the_last_32_count_and_before_these_so_many_of_the_same_program_that_it_has_16():
+    rows = jobs(submit=np.arange(151.0), seconds=1.0, estimate=900)  # each fifth is of the program of the last
+    state, actions, history = at(rows, 5)
+    for j in range(151):
+        state.receive(Instant(float(j), [j - 1] if j else [], 1, j == 150))
+        actions.apply(0, state)
+    read_history(state.tables, history)
+    expected, same = model.OF_ALL, 0
+    for i, j in enumerate(range(149, -1, -1)):  # the latest first
+        alike = j % 5 == 0
+        if i < 32 or (alike and same < 16):
+            age = i if i < 32 else same
+            weight = math.exp(-age / made.FORGETTING) * (1 + made.BURST * math.exp(-(150 - j) / made.BURST_TIME))
+            expected += weight if alike else weight * model.OTHER_PROGRAM
+            same += alike
+    model.build(state.tables, history, 150)
+    assert same == 16
+    assert history.bins[:, model.ENDED].sum() == pytest.approx(expected)
 
 
 def test_a_program_that_ran_briefly_goes_before_one_that_ran_long():

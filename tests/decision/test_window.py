@@ -1,11 +1,13 @@
 """The window of the queue that an agent sees, and what it can choose there."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from paper_clusters import cluster, jobs
-from small import scheduled
+from small import partitions_of, scheduled
 
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.job_actions import JobSlots
@@ -183,6 +185,13 @@ def test_a_job_is_started_whole_on_the_node_that_is_chosen():
     assert state.cores_of(1).tolist() == [0]
     assert starts(play) == [0.0, 0.0, 5.0]
     assert state.cores_of(0).tolist() == [2, 3, 4]
+
+
+def test_a_job_on_a_chosen_node_of_a_partition_takes_nothing_of_the_node_chosen_before():
+    platform = cluster(((0, 2, 4.0, 80.0), (1, 2, 4.0, 80.0)), memory=(8000.0, 8000.0))
+    platform = replace(platform, partitions=partitions_of({"all": [True, True]}))
+    play = played(jobs([0, 0], [5, 5], size=[1, 2]), first_legal, platform=platform, head=2, machines=True)
+    assert [play.system.state.cores_of(j).tolist() for j in range(2)] == [[0], [2, 3]]
 
 
 def test_a_job_that_no_node_can_take_whole_is_rejected():

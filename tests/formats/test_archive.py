@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import threading
+import tracemalloc
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -53,23 +54,28 @@ def straight(monkeypatch):
 def test_a_trace_is_fetched_once_and_kept(tmp_path):
     seen = []
     with site(GAIA) as (address, asked):
-        fetched = fetch_trace(
-            "UniLu-Gaia-2014-2", tmp_path, site=address, progress=lambda *figures: seen.append(figures)
-        )
+        fetched = fetch_trace("UniLu-Gaia-2014-2", tmp_path, site=address, progress=lambda *told: seen.append(told))
         again = fetch_trace("UniLu-Gaia-2014-2.swf.gz", tmp_path, site=address)
+    assert archive.TRACES["UniLu-Gaia-2014-2"].sha256 == hashlib.sha256(GAIA).hexdigest()
     assert fetched == again == (tmp_path / "UniLu-Gaia-2014-2.swf.gz", hashlib.sha256(GAIA).hexdigest())
     assert fetched[0].read_bytes() == GAIA
     assert asked == ["/l_unilu_gaia/UniLu-Gaia-2014-2.swf.gz"]
     assert seen[-1] == (len(GAIA), len(GAIA))
 
 
-def test_the_shipped_gaia_trace_is_the_archive_s():
-    assert archive.TRACES["UniLu-Gaia-2014-2"].sha256 == hashlib.sha256(GAIA).hexdigest()
-
-
-def test_another_content_is_refused_and_leaves_nothing(tmp_path):
-    with site(OTHER) as (address, _), pytest.raises(WorkloadError, match="is not the trace that it should be: SHA-256"):
-        fetch_trace("CTC-SP2-1996-3.1-cln", tmp_path, site=address)
+@pytest.mark.parametrize(
+    ("name", "content", "length", "said"),
+    [
+        ("CTC-SP2-1996-3.1-cln", OTHER, None, "is not the trace that it should be: SHA-256"),
+        ("HPC2N-2002-2.2-cln", b"<html>", None, "is no gzip file"),
+        ("UniLu-Gaia-2014-2", GAIA, len(GAIA) + 5, "broke off"),
+        ("UniLu-Gaia-2014-2", None, None, "answers 404 Not Found; or put the file at"),
+        ("CTC-SP2-1996-3.1", GAIA, None, r"did you mean 'CTC-SP2-1996-3\.1-cln'"),
+    ],
+)
+def test_what_is_not_the_trace_is_refused_and_leaves_nothing(name, content, length, said, tmp_path):
+    with site(content, length) as (address, _), pytest.raises(WorkloadError, match=said):
+        fetch_trace(name, tmp_path, site=address)
     assert not list(tmp_path.iterdir())
 
 
@@ -77,30 +83,6 @@ def test_a_kept_trace_that_has_changed_is_refused(tmp_path):
     (tmp_path / "CTC-SP2-1996-3.1-cln.swf.gz").write_bytes(OTHER)
     with pytest.raises(WorkloadError, match=r"\(delete it to download it again\): is not the trace"):
         fetch_trace("CTC-SP2-1996-3.1-cln", tmp_path)
-
-
-def test_a_trace_of_unknown_checksum_reports_its_own(tmp_path, caplog):
-    with site(OTHER) as (address, _):
-        path, digest = fetch_trace("HPC2N-2002-2.2-cln", tmp_path, site=address)
-    assert path.read_bytes() == OTHER
-    assert digest in caplog.text
-
-
-def test_a_page_in_place_of_a_trace_is_refused(tmp_path):
-    with site(b"<html>") as (address, _), pytest.raises(WorkloadError, match="is no gzip file"):
-        fetch_trace("HPC2N-2002-2.2-cln", tmp_path, site=address)
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_download_that_breaks_off_leaves_nothing(tmp_path):
-    with site(GAIA, length=len(GAIA) + 5) as (address, _), pytest.raises(WorkloadError, match="broke off"):
-        fetch_trace("UniLu-Gaia-2014-2", tmp_path, site=address)
-    assert not list(tmp_path.iterdir())
-
-
-def test_an_answer_without_the_trace_is_reported(tmp_path):
-    with site(None) as (address, _), pytest.raises(WorkloadError, match="answers 404 Not Found; or put the file at"):
-        fetch_trace("UniLu-Gaia-2014-2", tmp_path, site=address)
 
 
 def test_being_offline_is_one_line_that_says_what_else_helps(tmp_path, capsys):
@@ -123,11 +105,6 @@ def test_the_command_prints_where_the_trace_is(tmp_path, capsys):
     assert capsys.readouterr().out == f"{tmp_path / 'UniLu-Gaia-2014-2.swf.gz'}\n"
 
 
-def test_the_error_for_an_unknown_name_names_the_nearest(tmp_path):
-    with pytest.raises(WorkloadError, match=r"did you mean 'CTC-SP2-1996-3\.1-cln'"):
-        fetch_trace("CTC-SP2-1996-3.1", tmp_path)
-
-
 def test_every_known_trace_has_a_folder_and_a_checksum_of_the_right_length():
     for origin in archive.TRACES.values():
         assert isinstance(origin, Origin)
@@ -141,8 +118,6 @@ def test_kept_traces_lie_in_the_user_s_cache(monkeypatch, tmp_path):
 
 
 def test_a_packed_bomb_is_refused_in_little_memory(tmp_path, monkeypatch):
-    import tracemalloc
-
     monkeypatch.setattr(archive, "LARGEST_UNPACKED", 64 << 20)
     bomb = gzip.compress(b"\n" * (96 << 20), 1)
     tracemalloc.start()
@@ -159,6 +134,8 @@ def test_the_checksum_of_what_was_fetched_is_kept_and_a_change_is_reported(tmp_p
     name = "HPC2N-2002-2.2-cln"
     with site(OTHER) as (address, _):
         path, digest = fetch_trace(name, tmp_path, site=address)
+    assert path.read_bytes() == OTHER
+    assert digest in caplog.text
     record = tmp_path / f"{name}.swf.gz.sha256"
     assert record.read_text() == f"{digest}  {name}.swf.gz\n"
     caplog.clear()

@@ -16,13 +16,8 @@ FOUR = {
     ],
     "profiles": {
         "p": {
-            "type": "parallel_homogeneous",
-            "cpu": 1e9,
-            "com": 0,
-            "req_time": 10,
-            "req_ops": 2e9,
-            "mem": 5,
-            "gpus": 2,
+            **{"type": "parallel_homogeneous", "cpu": 1e9, "com": 0},
+            **{"req_time": 10, "req_ops": 2e9, "mem": 5, "gpus": 2},
         },
         "d": {"type": "delay", "delay": 7, "ret": 1},
         "s": {"type": "composed", "seq": ["p", "d"], "repeat": 2},
@@ -34,14 +29,8 @@ FOUR = {
 
 def test_profiles_are_renamed_and_what_batsim_does_not_know_is_extra_data():
     five = as_batsim5(FOUR, "w.json")
-    assert five["jobs"][0] == {
-        "id": 1,
-        "subtime": 0,
-        "res": 2,
-        "profile": "p",
-        "walltime": 60,
-        "extra_data": {"user": 3, "program": 8},
-    }
+    known = {"id": 1, "subtime": 0, "res": 2, "profile": "p", "walltime": 60}
+    assert five["jobs"][0] == known | {"extra_data": {"user": 3, "program": 8}}
     assert five["jobs"][1] == FOUR["jobs"][1]
     assert five["profiles"]["p"] == {
         "type": "ParallelTaskHomogeneousProfile",
@@ -61,14 +50,10 @@ def test_profiles_are_renamed_and_what_batsim_does_not_know_is_extra_data():
 
 def test_the_way_back_keeps_every_figure():
     back = as_batsim4(as_batsim5(FOUR, "w.json"))
-    for kind in ("jobs", "profiles"):
-        pairs = (
-            zip(FOUR[kind], back[kind], strict=True)
-            if kind == "jobs"
-            else [(FOUR[kind][name], back[kind][name]) for name in FOUR[kind]]
-        )
-        for before, after in pairs:
-            assert {key: after[key] for key in before} == before
+    pairs = [*zip(FOUR["jobs"], back["jobs"], strict=True)]
+    pairs += [(FOUR["profiles"][name], back["profiles"][name]) for name in FOUR["profiles"]]
+    for before, after in pairs:
+        assert {key: after[key] for key in before} == before
     assert as_batsim4(FOUR) is FOUR
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from server_inputs import workload
 from small import jobs, platform
 
 from hdeeprm_like.cli.main import main
@@ -43,9 +44,8 @@ def test_a_shipped_platform_goes_to_xml_and_back(name, tmp_path):
     assert convert(tmp_path / f"{name}.xml", tmp_path / f"{name}.json") == 0
     before, after = load_platform(source), load_platform(tmp_path / f"{name}.json")
     for column in COLUMNS:
-        assert np.array_equal(getattr(before, column), getattr(after, column)) or getattr(before, column) == getattr(
-            after, column
-        ), column
+        one, other = getattr(before, column), getattr(after, column)
+        assert np.array_equal(one, other) or one == other, column
     assert convert(tmp_path / f"{name}.json", tmp_path / "again.xml") == 0
     first = (tmp_path / f"{name}.xml").read_text()
     assert (tmp_path / "again.xml").read_text() == first
@@ -85,10 +85,8 @@ def test_p_states_that_are_not_ours_and_names_of_hosts_stay_in_json(tmp_path):
     with pytest.raises(PlatformError, match=rf"hosts: 2 different names; one for each of {odd.cores} cores is needed"):
         load_platform(tmp_path / "p.json")
     processors = content["types"]["processors"]["p"]
-    for wrong, why in (
-        ({"flops": [1.0]}, "has 1 figures; one for each of the 4 P-states"),
-        ({"power": 1}, "unknown key"),
-    ):
+    few = "has 1 figures; one for each of the 4 P-states"
+    for wrong, why in (({"flops": [1.0]}, few), ({"power": 1}, "unknown key")):
         content["types"]["processors"]["p"] = processors | wrong
         (tmp_path / "p.json").write_text(json.dumps(content))
         with pytest.raises(PlatformError, match=why):
@@ -101,15 +99,13 @@ def test_a_trace_becomes_a_workload_and_a_trace_again(tmp_path, capsys):
     told = capsys.readouterr().out
     reason = "1 that never ran, as those cancelled while they waited (the first in line 4)"
     assert told == f"3 jobs (left out: {reason}) in {tmp_path / 'w.json'}\n"
-    workload = load_workload(tmp_path / "w.json", reference_flops=2e9)
-    assert workload.capacity == 64
-    assert workload.submit.tolist() == [0.0, 11.0, 12.0]
-    assert workload.size.tolist() == [4, 4, 8]
-    assert workload.ops.tolist() == [200e9, 0.0, 67e9]
-    assert workload.requested_time.tolist() == [200.0, 50.0, 33.5]
-    assert workload.memory.tolist() == [2.0, 0.0, 0.0]
-    assert workload.bandwidth.tolist() == [0.0, 0.0, 0.0]
-    assert workload.user.tolist() == [7, 8, -1]
+    found = load_workload(tmp_path / "w.json", reference_flops=2e9)
+    assert found.capacity == 64
+    for column, wanted in {
+        **{"submit": [0.0, 11.0, 12.0], "size": [4, 4, 8], "ops": [200e9, 0.0, 67e9], "user": [7, 8, -1]},
+        **{"requested_time": [200.0, 50.0, 33.5], "memory": [2.0, 0.0, 0.0], "bandwidth": [0.0, 0.0, 0.0]},
+    }.items():
+        assert getattr(found, column).tolist() == wanted, column
     assert convert(tmp_path / "w.json", tmp_path / "back.swf.gz", "--gflops", 2) == 0
     back = load_trace(tmp_path / "back.swf.gz")
     assert back.run.tolist() == [100.0, 0.0, 33.5]
@@ -127,11 +123,6 @@ def test_a_workload_goes_to_batsim_5_and_back(tmp_path):
     assert types == {"DelayProfile", "ParallelTaskHomogeneousProfile"}
     assert convert(tmp_path / "five.json", tmp_path / "four.json") == 0
     assert (tmp_path / "four.json").read_text() == (tmp_path / "w.json").read_text()
-
-
-def test_ksus_files_are_distinguished_by_their_first_line(tmp_path):
-    assert convert(ROOT / "platforms" / "pool_64.csv", tmp_path / "p.xml") == 0
-    assert load_platform(tmp_path / "p.xml").cores == 64
 
 
 @pytest.mark.parametrize(
@@ -165,17 +156,9 @@ def test_a_missing_machine_size_is_that_of_the_widest_job(tmp_path):
 
 
 def test_a_trace_keeps_partitions_and_accounts_and_the_rest_is_reported(tmp_path, capsys):
-    asked = [
-        {"partition": "long", "account": "physics", "nodes": 2},
-        {"partition": "debug", "cores_per_task": 2, "qos": "high"},
-        {},
-    ]
-    times = {"walltime": 20, "profile": "p"}
-    content = {
-        "nb_res": 8,
-        "jobs": [{"id": f"{at}", "subtime": at, "res": 4, **times, **more} for at, more in enumerate(asked)],
-        "profiles": {"p": {"type": "delay", "delay": 10}},
-    }
+    content = workload([(at, 4, "p", 20) for at in range(3)], {"p": {"type": "delay", "delay": 10}}, nb_res=8)
+    content["jobs"][0] |= {"partition": "long", "account": "physics", "nodes": 2}
+    content["jobs"][1] |= {"partition": "debug", "cores_per_task": 2, "qos": "high"}
     (tmp_path / "w.json").write_text(json.dumps(content))
     assert main(["convert", str(tmp_path / "w.json"), str(tmp_path / "w.swf")]) == 0
     told = "3 jobs (left out, for a trace does not hold it: nodes, cores of a task, qos)"
@@ -187,25 +170,18 @@ def test_a_trace_keeps_partitions_and_accounts_and_the_rest_is_reported(tmp_path
 
 def test_jobs_that_need_a_network_are_counted_and_not_converted(tmp_path, capsys):
     profile = {"type": "parallel", "cpu": [1e9, 2e9], "com": [0, 5, 5, 0]}
-    job = {"id": 1, "subtime": 0, "res": 2, "walltime": 60, "profile": "p"}
-    (tmp_path / "w.json").write_text(json.dumps({"nb_res": 2, "jobs": [job], "profiles": {"p": profile}}))
+    (tmp_path / "w.json").write_text(json.dumps(workload([(0, 2, "p", 60)], {"p": profile}, nb_res=2)))
     assert main(["jobstat", "-q", str(tmp_path / "w.json"), "size", "max"]) == 0
     assert main(["convert", str(tmp_path / "w.json"), str(tmp_path / "w.swf")]) == 2
     error = capsys.readouterr().err
-    assert "job 1 has a profile of a kind that no other format holds" in error
+    assert "job 0 has a profile of a kind that no other format holds" in error
     assert "options" not in error
-
-
-def wide_jobs(tmp_path):
-    """A workload for 64 cores, one of whose two jobs takes them all."""
-    source = tmp_path / "w.json"
-    write(replace(jobs([0.0, 1.0], 10.0, size=[2, 64]), capacity=64), source, "workload")
-    return source
 
 
 @pytest.mark.parametrize("target", ["out.json", "out.swf"])
 def test_jobs_of_a_workload_that_are_larger_than_the_machine_are_refused_or_left_out(target, tmp_path, capsys):
-    assert convert(wide_jobs(tmp_path), tmp_path / target, "--cores", 8) == 2
+    write(replace(jobs([0.0, 1.0], 10.0, size=[2, 64]), capacity=64), tmp_path / "w.json", "workload")
+    assert convert(tmp_path / "w.json", tmp_path / target, "--cores", 8) == 2
     assert "requests 64 cores, --cores says 8; --leave-out-larger leaves it out" in capsys.readouterr().err
     assert not (tmp_path / target).exists()
     found = convert_file(tmp_path / "w.json", tmp_path / target, flops=1e9, cores=8, leave_out_larger=True)

@@ -12,8 +12,6 @@ from hdeeprm_like.cluster.synthetic.ksu import KSU
 from hdeeprm_like.experiment import load_experiment
 from hdeeprm_like.formats.jobs_csv import read_jobs_csv, write_jobs_csv
 from hdeeprm_like.formats.machines_csv import read_machines_csv
-from hdeeprm_like.formats.platform_hosts import read_platform_xml
-from hdeeprm_like.formats.platform_xml import write_platform_xml
 
 MACHINES = "MachineName,TotalMemory,TotalCPUs,TotalGPUs\nfat,64000,8,2\nthin,1500.5,4,0\n"
 JOBS = """JobName,RequestedMemory,RequestedCPUs,RequestedGPUs,RequestedDuration,ActualDuration,SubmitTime
@@ -39,26 +37,15 @@ def test_machines_are_nodes_of_one_processor(tmp_path):
     assert platform.reference_flops == 1e9
 
 
-def test_machines_come_back_from_xml(tmp_path):
-    platform = read_machines_csv(written(tmp_path, "ksu.csv", MACHINES))
-    write_platform_xml(platform, tmp_path / "ksu.xml")
-    again = read_platform_xml(tmp_path / "ksu.xml")
-    assert again.node_gpus.tolist() == [2.0, 0.0]
-    assert (tmp_path / "ksu.xml").read_text().count('"hdeeprm_gpus" value="2"') == 8
-    assert (tmp_path / "ksu.xml").read_text().count("hdeeprm_gpus") == 8
-
-
 def test_jobs_stand_in_the_order_of_submission_with_requests_per_core(tmp_path):
     jobs = read_jobs_csv(written(tmp_path, "jobs.csv", JOBS), reference_flops=2e9, capacity=12)
-    assert jobs.ids == ("w0!a", "w0!b", "w0!late")
-    assert jobs.submit.tolist() == [0.0, 0.0, 5.0]
-    assert jobs.size.tolist() == [1, 4, 1]
-    assert jobs.memory.tolist() == [0.0, 200.0, 100.0]
-    assert jobs.gpus.tolist() == [0.0, 0.5, 1.0]
-    assert jobs.gpus_of_job.tolist() == [0.0, 2.0, 1.0]
-    assert jobs.requested_time.tolist() == [10.0, 60.0, 20.0]
-    assert jobs.ops.tolist() == [20e9, 60e9, 20e9]
-    assert jobs.capacity == 12
+    assert (jobs.ids, jobs.capacity) == (("w0!a", "w0!b", "w0!late"), 12)
+    for column, wanted in {
+        **{"submit": [0.0, 0.0, 5.0], "size": [1, 4, 1], "requested_time": [10.0, 60.0, 20.0]},
+        **{"memory": [0.0, 200.0, 100.0], "gpus": [0.0, 0.5, 1.0], "gpus_of_job": [0.0, 2.0, 1.0]},
+        "ops": [20e9, 60e9, 20e9],
+    }.items():
+        assert getattr(jobs, column).tolist() == wanted, column
 
 
 def test_a_generated_set_of_ksu_comes_back_from_its_csv(tmp_path):

@@ -2,7 +2,6 @@
 
 import gzip
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -60,14 +59,11 @@ def test_the_error_for_an_unreadable_file_of_unknown_ending_lists_the_known_ones
     assert "\n" not in str(raised.value)
 
 
-def test_a_file_of_an_unknown_ending_that_can_be_read_is_read(tmp_path):
+def test_a_file_of_an_unknown_ending_that_can_be_read_is_read_and_a_missing_one_is_only_missing(tmp_path):
+    with pytest.raises(HDeepRMError, match=r"trace\.txt: no such file$"):
+        load_trace(tmp_path / "trace.txt")
     (tmp_path / "trace.txt").write_text("1 0 -1 10 1 -1 -1 1 10 -1 1 1 1 -1 1 -1 -1 -1\n")
     assert len(load_trace(tmp_path / "trace.txt")) == 1
-
-
-def test_a_missing_file_is_only_missing(tmp_path):
-    with pytest.raises(HDeepRMError, match=r"x\.txt: no such file$"):
-        load_trace(tmp_path / "x.txt")
 
 
 @pytest.mark.parametrize(("name", "kind"), [("p.xml", "XML"), ("p.csv", "KSU's CSV of machines")])
@@ -77,9 +73,8 @@ def test_types_are_refused_where_a_format_names_none(tmp_path, name, kind):
 
 
 def test_what_cannot_be_written_is_refused_with_what_can(tmp_path):
-    with pytest.raises(
-        OptionsError, match=r"p\.csv: a name that ends in \.json, \.json\.gz, \.xml or \.xml\.gz is needed"
-    ):
+    said = r"p\.csv: a name that ends in \.json, \.json\.gz, \.xml or \.xml\.gz is needed"
+    with pytest.raises(OptionsError, match=said):
         write(platform(), tmp_path / "p.csv", "platform")
 
 
@@ -121,17 +116,13 @@ def launched(folder, workload):
     return main(["launch", "-q", "--options", str(folder / "experiment.json"), "--output", str(folder / "run")])
 
 
-@pytest.mark.usefixtures("toy_format")
-def test_an_added_format_is_launched(tmp_path):
-    (tmp_path / "three.toy").write_text("10 1\n20 2\n5 1\n")
-    assert launched(tmp_path, "three.toy") == 0
-    assert len(json.loads((tmp_path / "run" / "workload.json").read_text())["jobs"]) == 3
-
-
-def test_without_it_the_same_launch_is_refused(tmp_path, capsys):
+def test_an_added_format_is_launched_and_without_it_the_same_launch_is_refused(tmp_path, request, capsys):
     (tmp_path / "three.toy").write_text("10 1\n20 2\n5 1\n")
     assert launched(tmp_path, "three.toy") == 2
     assert "it was read as SWF because its name ends in none of .swf, .swf.gz" in capsys.readouterr().err
+    request.getfixturevalue("toy_format")
+    assert launched(tmp_path, "three.toy") == 0
+    assert len(json.loads((tmp_path / "run" / "workload.json").read_text())["jobs"]) == 3
 
 
 @pytest.mark.usefixtures("toy_format")
@@ -145,7 +136,3 @@ def test_an_added_format_is_written_by_generate_and_listed_in_help_and_messages(
     with pytest.raises(SystemExit):
         main(["launch", "--help"])
     assert "toy jobs" in " ".join(capsys.readouterr().out.split())  # wherever the line ends
-
-
-def test_a_format_is_a_value_that_can_be_changed_in_one_field():
-    assert replace(FORMATS[0], name="other").endings == FORMATS[0].endings

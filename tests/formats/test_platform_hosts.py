@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from batsim_talk import TEXT
+from server_inputs import workload
 
 from hdeeprm_like.batsim.codec4 import Codec4
 from hdeeprm_like.batsim.session import Conversation
@@ -25,18 +26,8 @@ from hdeeprm_like.run.simulator import Simulator
 from hdeeprm_like.run.to_end import run_policy
 
 POLICIES = (
-    "random-high_gflops",
-    "shortest-high_gflops",
-    "smallest-low_power",
-    "low_mem-high_cores",
-    "fcfs+strict",
-    "fcfs+easy",
-    "sjf+easy",
-    "fcfs+conservative",
-    "f1+easy",
-    "sjf+easy-best_fit",
-    "ljf+easy",
-    "saf+conservative",
+    *("random-high_gflops", "shortest-high_gflops", "smallest-low_power", "low_mem-high_cores", "fcfs+strict"),
+    *("fcfs+easy", "sjf+easy", "fcfs+conservative", "f1+easy", "sjf+easy-best_fit", "ljf+easy", "saf+conservative"),
     "wfp3+easy",
 )
 POWER = '<prop id="wattage_per_state" value="90:100:200"/>'
@@ -65,35 +56,33 @@ def test_each_host_that_computes_is_a_node_in_the_order_of_names(tmp_path):
     assert machine.core_processor.tolist() == [0, 1, 1, 1, 1]
     assert machine.processor_node.tolist() == [0, 1]
     assert machine.processor_flops.tolist() == [[50e6] * 4, [2e9] * 4]
+    # all four cores of b: 200 W at work, 100 W with the least, 90 W when idle; two at work take 150 W
     assert machine.processor_watts.tolist() == [[16.0, 16.0, 9.0, 8.0], [50.0, 50.0, 25.0, 22.5]]
     assert machine.node_memory.tolist() == machine.processor_bandwidth.tolist() == [NO_LIMIT] * 2
     assert (machine.cluster_names, machine.name) == (("top",), "p")
 
 
-def test_the_power_of_the_cores_is_what_simgrid_says_of_the_host(tmp_path):
-    full, _, least, idle = load_platform(written(tmp_path, MIXED)).processor_watts[1].tolist()
-    assert [4 * idle, 4 * least, 2 * full + 2 * least, 4 * full] == [90.0, 100.0, 150.0, 200.0]
-
-
-def test_a_host_without_power_is_as_the_cores_of_a_pool(tmp_path):
-    machine = load_platform(written(tmp_path, '<host id="h" speed="4Gf, 1Gf"/>'))
-    assert machine.processor_watts[0].tolist() == watts_by_pstate(UNKNOWN_WATTS)
-    assert machine.processor_flops[0].tolist() == [4e9, 1e9, 4e9, 4e9]
-
-
-def test_a_sleeping_state_is_none_that_computes(tmp_path):
-    sleepy = '<host id="h" speed="4Gf, 1Gf, 2f, 3f" pstate="1"><prop id="sleep_pstates" value="1:2:3"/></host>'
-    assert load_platform(written(tmp_path, sleepy)).processor_flops[0].tolist() == [4e9] * 4
-
-
-def test_hosts_that_hdeeprm_wrote_keep_their_four_p_states(tmp_path):
-    told = "4.0:4.0, 3.0:3.0, 1.0:1.0, .2:.2"
-    text = (
-        f'<host id="h" speed="4Gf, 3Gf, 0.001f, 0.001f" pstate="3"><prop id="wattage_per_state" value="{told}"/></host>'
-    )
-    machine = load_platform(written(tmp_path, text))
-    assert machine.processor_flops[0].tolist() == [4e9, 3e9, 0.001, 0.001]
-    assert machine.processor_watts[0].tolist() == [4.0, 3.0, 1.0, 0.2]
+@pytest.mark.parametrize(
+    ("attributes", "properties", "flops", "watts"),
+    [
+        # without power as the cores of a pool
+        ('speed="4Gf, 1Gf"', {}, [4e9, 1e9, 4e9, 4e9], watts_by_pstate(UNKNOWN_WATTS)),
+        # a sleeping state is none that computes
+        ('speed="4Gf, 1Gf, 2f, 3f" pstate="1"', {"sleep_pstates": "1:2:3"}, [4e9] * 4, watts_by_pstate(UNKNOWN_WATTS)),
+        # those that HDeepRM wrote keep their four P-states
+        (
+            'speed="4Gf, 3Gf, 0.001f, 0.001f" pstate="3"',
+            {"wattage_per_state": "4.0:4.0, 3.0:3.0, 1.0:1.0, .2:.2"},
+            [4e9, 3e9, 0.001, 0.001],
+            [4.0, 3.0, 1.0, 0.2],
+        ),
+    ],
+)
+def test_p_states_of_a_host_are_those_in_which_it_computes(attributes, properties, flops, watts, tmp_path):
+    inside = "".join(f'<prop id="{name}" value="{value}"/>' for name, value in properties.items())
+    machine = load_platform(written(tmp_path, f'<host id="h" {attributes}>{inside}</host>'))
+    assert machine.processor_flops[0].tolist() == flops
+    assert machine.processor_watts[0].tolist() == watts
 
 
 def test_properties_of_ours_say_more_where_a_host_has_them(tmp_path):
@@ -201,12 +190,15 @@ def conversation_of(machine, policy):
     return Conversation(decide, FirstAction(), Codec4(), machine)
 
 
+def play_file(tmp_path, file, jobs, conversation, *more):
+    """Play jobs with our server on the user's own file; return whether the simulation has ended."""
+    words = ["-p", str(file), "-w", str(jobs), "-e", str(tmp_path / "out"), "-q", "-s", "", *more]
+    return play(read_command_line(words)[0], lambda message: conversation.answer(message).encode())
+
+
 def served(tmp_path, file, jobs, machine, policy):
-    """Times of the jobs, and their machines, on our server with the user's own file."""
-    conversation = conversation_of(machine, policy)
-    words = ["-p", str(file), "-w", str(jobs), "-e", str(tmp_path / "out"), "-E", "-q", "--enable-compute-sharing"]
-    options, _ = read_command_line([*words, "-s", ""])
-    assert play(options, lambda message: conversation.answer(message).encode())
+    """Times of the jobs there."""
+    assert play_file(tmp_path, file, jobs, conversation_of(machine, policy), "-E", "--enable-compute-sharing")
     with (tmp_path / "out_jobs.csv").open() as file:
         rows = list(csv.DictReader(file))
     return {row["job_id"]: (float(row["starting_time"]), float(row["finish_time"])) for row in rows}
@@ -231,9 +223,8 @@ def test_a_users_own_file_has_one_schedule_embedded_on_the_server_and_converted(
         again = load_platform(tmp_path / name)
         workload = read_workload(jobs, reference_flops=again.reference_flops)
         assert embedded(again, workload, policy) == expected
-    assert_same(
-        served(tmp_path, tmp_path / "again.xml", jobs, load_platform(tmp_path / "again.json"), policy), expected
-    )
+    again = load_platform(tmp_path / "again.json")
+    assert_same(served(tmp_path, tmp_path / "again.xml", jobs, again, policy), expected)
 
 
 def test_in_a_network_the_links_of_the_file_count(tmp_path):
@@ -248,21 +239,16 @@ def test_in_a_network_the_links_of_the_file_count(tmp_path):
 
 def test_hosts_of_several_cores_need_a_batsim_that_lets_jobs_share_them(tmp_path):
     file, jobs = world(tmp_path), jobs_in(tmp_path)
-    conversation = conversation_of(load_platform(file), "sjf+easy")
-    options, _ = read_command_line(["-p", str(file), "-w", str(jobs), "-e", str(tmp_path / "out"), "-q", "-s", ""])
     with pytest.raises(PlatformError, match="hosts have several cores; start it with --enable-compute-sharing"):
-        play(options, lambda message: conversation.answer(message).encode())
+        play_file(tmp_path, file, jobs, conversation_of(load_platform(file), "sjf+easy"))
 
 
 def test_batsims_machines_alone_are_a_machine_too(tmp_path):
     file = written(tmp_path, MASTER + "".join(f'<host id="{name}" speed="1Gf"/>' for name in "cab"))
     jobs = tmp_path / "w.json"
-    jobs.write_text(
-        '{"nb_res":3,"jobs":[{"id":"1","subtime":0,"res":2,"profile":"d"}],"profiles":{"d":{"type":"delay","delay":5}}}'
-    )
+    jobs.write_text(json.dumps(workload([(0, 2, "d", None)], {"d": {"type": "delay", "delay": 5}})))
     conversation = conversation_of(None, "sjf+easy")
-    options, _ = read_command_line(["-p", str(file), "-w", str(jobs), "-e", str(tmp_path / "out"), "-q", "-s", ""])
-    assert play(options, lambda message: conversation.answer(message).encode())
+    assert play_file(tmp_path, file, jobs, conversation)
     assert conversation.system.state.platform.core_names == ("a", "b", "c")
 
 
@@ -274,10 +260,8 @@ def test_launch_runs_a_users_own_files_in_process_and_with_batsim(tmp_path, netw
     how = ["launch", "--options", str(tmp_path / "exp.json"), "-q", "--output"]
     assert main([*how, str(tmp_path / "in")]) == 0
     assert main([*how, str(tmp_path / "at"), "--simulator", "batsim", "--batsim-command", "hdeeprm-like batsim"]) == 0
-    assert (
-        main(["launch", "--options", str(tmp_path / "in" / "options.json"), "-q", "--output", str(tmp_path / "re")])
-        == 0
-    )
+    again = ["launch", "--options", str(tmp_path / "in" / "options.json"), "-q", "--output", str(tmp_path / "re")]
+    assert main(again) == 0
     tables = []
     for name in ("in", "at", "re"):
         with (tmp_path / name / "out_jobs.csv").open() as rows:

@@ -1,5 +1,6 @@
 """What no reader of files can use is refused in one line that names the file, and says what is wrong there."""
 
+import gzip
 from functools import partial
 
 import pytest
@@ -49,6 +50,7 @@ def account(path):
 
 READERS = {
     "swf": read_swf,
+    "swf.gz": read_swf,
     "workload.json": partial(read_workload, reference_flops=1e9),
     "platform.json": read_platform,
     "platform.xml": read_platform_xml,
@@ -83,15 +85,14 @@ REFUSED = {  # by the reader: contents of a file, and what is said
         (line(submit="-1e400"), ":1: field 2 (submit) is -1e400; numbers below 2^53 are possible"),
         (line(submit=-(2**53)), f":1: field 2 (submit) is {-(2**53)}; numbers below 2^53 are possible"),
         (line(user=-(2**53)), f":1: field 12 (user) is {-(2**53)}; numbers below 2^53 are possible"),
+        (gzip.compress(f"{LINE}\n".encode() * 1000)[:-20], ": cannot be read: "),
         (line(requested_processors=2.5), ":1: field 8 (requested processors) is 2.5; a whole number is needed"),
     ],
+    "swf.gz": [(LINE, ": cannot be read: Not a gzipped file")],
     "workload.json": [
         ("[]", ": is a list; an object is needed"),
         ("{}", ": has no 'nb_res'"),
-        (
-            '{"nb_res": -1, "jobs": [], "profiles": {}}',
-            f": nb_res: is -1; {CORES}",
-        ),
+        ('{"nb_res": -1, "jobs": [], "profiles": {}}', f": nb_res: is -1; {CORES}"),
         ('{"nb_res": 1, "jobs": [], "profiles": []}', ": profiles: is a list; an object is needed"),
         ('{"nb_res": 1, "jobs": {}, "profiles": {}}', ": jobs: is an object; a list is needed"),
         ('{"nb_res": 1, "jobs": [], "profiles": {}}', ": jobs: is empty; at least one job is needed"),

@@ -49,13 +49,10 @@ def test_every_file_of_the_three_folders_has_a_name_and_every_name_a_file():
     assert all(one.path.is_file() for one in SHIPPED)
 
 
-def test_no_argument_knows_two_files_by_one_name():
+def test_no_argument_knows_two_files_by_one_name_and_no_name_looks_like_a_file():
     for kinds in (*TAKEN_TOGETHER, *((kind,) for kind in KINDS)):
         counts = Counter(one.name for one in SHIPPED if one.kind in kinds)
         assert [name for name, count in counts.items() if count > 1] == []
-
-
-def test_no_name_looks_like_a_file():
     assert all(looks_like_a_name(name) for name in names_of(*KINDS))
 
 
@@ -73,7 +70,7 @@ def test_jobs_are_as_many_as_the_table_gives_and_their_machine_is_known(one):
     if isinstance(one.machine, str):
         assert one.machine in {platform.name for platform in of("platform")}
     else:
-        assert one.machine >= max(jobs.size) if one.kind == "workload" else one.machine >= max(jobs.processors)
+        assert one.machine >= max(jobs.size if one.kind == "workload" else jobs.processors)
 
 
 @pytest.mark.parametrize("folder", ["platforms", "workloads"])
@@ -191,22 +188,18 @@ def test_jobs_of_a_name_have_its_machine_and_those_of_a_file_that_of_its_header(
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("name", "more", "said"),
     [
-        ({"jobs": 0}, "jobs: is 0; a whole number from 1 to 2,000,000 is needed"),
-        ({"skip": -1}, "skip: is -1; a whole number from 0 to 2,000,000 is needed"),
-        ({"jobs": 10**15}, "jobs: is 1000000000000000; a whole number from 1 to 2,000,000"),
-        ({"skip": 10**6}, "no"),
+        ("gaia", {"jobs": 0}, "jobs: is 0; a whole number from 1 to 2,000,000 is needed"),
+        ("gaia", {"skip": -1}, "skip: is -1; a whole number from 0 to 2,000,000 is needed"),
+        ("gaia", {"jobs": 10**15}, "jobs: is 1000000000000000; a whole number from 1 to 2,000,000"),
+        ("gaia", {"skip": 10**6}, "no"),
+        ("learning", {"jobs": 1}, "is a complete workload, which runs whole; jobs and skip need a trace"),
     ],
 )
-def test_numbers_of_jobs_that_make_no_sense_are_refused(more, said):
+def test_numbers_of_jobs_that_make_no_sense_are_refused(name, more, said):
     with pytest.raises(hl.HDeepRMError, match=re.escape(said)):
-        hl.load_workload("gaia", **more)
-
-
-def test_jobs_of_a_ready_workload_are_not_cut():
-    with pytest.raises(OptionsError, match=r"is a complete workload, which runs whole; jobs and skip need a trace$"):
-        hl.load_workload("learning", jobs=1)
+        hl.load_workload(name, **more)
 
 
 @pytest.mark.parametrize(
@@ -219,6 +212,7 @@ def test_jobs_of_a_ready_workload_are_not_cut():
         lambda: hl.load_experiment("nowhere.json"),
         lambda: hl.compare("nowhere.swf", ["fcfs"]),
         lambda: hl.stream("nowhere.swf", "fcfs", "out"),
+        lambda: existing(Path("nowhere.json"), "platform"),  # as it refuses a text
     ],
 )
 def test_a_missing_file_is_refused_at_once_in_one_line_with_names_to_try(ask):
@@ -254,9 +248,8 @@ def test_an_options_file_names_platform_and_jobs(tmp_path):
     experiment = load_experiment(tmp_path / "mine.json")
     assert experiment.workload.ops.tolist() == hl.load_experiment("gaia").workload.ops.tolist()
     (tmp_path / "mine.json").write_text(json.dumps(content | {"platform_file_path": "gaja"}))
-    with pytest.raises(
-        PlatformError, match=r"mine\.json: platform_file_path: 'gaja' is no shipped platform.* did you mean"
-    ):
+    said = r"mine\.json: platform_file_path: 'gaja' is no shipped platform.* did you mean"
+    with pytest.raises(PlatformError, match=said):
         load_experiment(tmp_path / "mine.json")
 
 
@@ -264,11 +257,6 @@ def test_every_options_file_that_comes_along_is_found_by_its_name():
     for one in of("options"):
         if "zoo" not in one.file:
             assert hl.load_experiment(one.name).options_path == one.path
-
-
-def test_python_refuses_a_path_object_as_it_refuses_a_text():
-    with pytest.raises(PlatformError, match="no such file"):
-        existing(Path("nowhere.json"), "platform")
 
 
 # as an installed package, away from the clone
@@ -285,14 +273,11 @@ def test_an_installed_package_finds_its_data_away_from_the_clone(tmp_path):
     away = tmp_path / "away"
     away.mkdir()
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "PYTHONPATH": str(package.parent)}
-    for words in (["jobstat", "gaia", "size", "p95"], ["convert", "gaia", "gaia.xml"], ["example", "--names"]):
-        done = subprocess.run(
-            [sys.executable, "-m", "hdeeprm_like", *words],
-            cwd=away, env=environment, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
     statement = "import hdeeprm_like as hl; print(hl.examples('trace')[0].path)"
-    done = subprocess.run(
-        [sys.executable, "-c", statement], cwd=away, env=environment, capture_output=True, text=True, check=True
-    )
+    commands = (["jobstat", "gaia", "size", "p95"], ["convert", "gaia", "gaia.xml"], ["example", "--names"])
+    for words in (*(["-m", "hdeeprm_like", *words] for words in commands), ["-c", statement]):
+        done = subprocess.run(
+            [sys.executable, *words], cwd=away, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == str(package / "examples" / "workloads" / "gaia.swf.gz")

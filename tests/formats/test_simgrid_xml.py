@@ -24,49 +24,54 @@ def test_a_host_has_pstates_properties_and_power(tmp_path):
     host = read(
         tmp_path,
         '<prop id="room" value="1"/><host id="h" speed="2Gf, 1Gf,1f" pstate="1">'
+        '<disk id="d" read_bw="1MBps" write_bw="1MBps"><prop id="size" value="1GiB"/></disk>'  # is left out
         '<prop id="wattage_per_state" value="30:40:100, 30:80, 5:5:5"/><prop id="sleep_pstates" value="2:0:1"/></host>',
     ).hosts["h"]
     assert (host.speeds, host.pstate, host.zone_properties) == ((2e9, 1e9, 1.0), 1, {"room": "1"})
     assert host.power_ranges() == ((30.0, 40.0, 100.0), (30.0, 30.0, 80.0), (5.0, 5.0, 5.0))
     assert host.sleep_pstates() == {2: (0, 1)}
+    assert set(host.properties) == {"wattage_per_state", "sleep_pstates"}
+
+
+def names_of(platform, source, destination):
+    links, latency = platform.route(source, destination)
+    return [link.name for link in links], latency
 
 
 def test_a_route_crosses_zones_through_their_gateways():
-    platform = read_simgrid_xml(GOLDEN / "two_net.xml")
-    links, latency = platform.route("a0", "b1")
-    assert [link.name for link in links] == ["l_a0_UP", "g_a_UP", "g_b_DOWN", "l_b1_DOWN"]
-    assert latency == pytest.approx(1.1e-3)
+    found = names_of(read_simgrid_xml(GOLDEN / "two_net.xml"), "a0", "b1")
+    assert found == (["l_a0_UP", "g_a_UP", "g_b_DOWN", "l_b1_DOWN"], pytest.approx(1.1e-3))
 
 
-def test_the_way_back_of_a_symmetrical_route_is_reversed(tmp_path):
-    wires = "".join(f'<link id="{x}" bandwidth="1Gbps" sharing_policy="SPLITDUPLEX"/>' for x in "xy")
-    parts = '<link_ctn id="x" direction="UP"/><link_ctn id="y" direction="DOWN"/>'
-    platform = read(tmp_path, f'{PAIR}{wires}<route src="a" dst="b">{parts}</route>')
-    assert [link.name for link in platform.route("a", "b")[0]] == ["x_UP", "y_DOWN"]
-    assert [link.name for link in platform.route("b", "a")[0]] == ["y_UP", "x_DOWN"]
+DUPLEX = "".join(  # FULLDUPLEX is the older name
+    f'<link id="{link}" bandwidth="1Gbps" sharing_policy="{policy}DUPLEX"/>'
+    for link, policy in zip("xy", ("FULL", "SPLIT"), strict=True)
+)
+UP_AND_DOWN = '<link_ctn id="x" direction="UP"/><link_ctn id="y" direction="DOWN"/>'
+WAY = f'{PAIR}{DUPLEX}<route src="a" dst="b">{UP_AND_DOWN}</route>'
+ROW = '<cluster id="c" prefix="n" suffix=".x" radical="0-1,5" speed="1Gf" bw="1Gbps" lat="10us" bb_bw="2Gbps" {}/>'
 
 
-def test_a_host_reaches_itself_over_the_loopback(tmp_path):
-    links, latency = read(tmp_path, HOST).route("h", "h")
-    assert (links[0].bandwidth, links[0].fatpipe, latency) == (1e10, True, 0.0)
+@pytest.mark.parametrize(
+    ("inside", "source", "destination", "links", "latency"),
+    [
+        # the way back of a symmetrical route is reversed
+        (WAY, "a", "b", ["x_UP", "y_DOWN"], 0.0),
+        (WAY, "b", "a", ["y_UP", "x_DOWN"], 0.0),
+        # hosts of one zone without a route talk over no link at all; one reaches itself over the loopback
+        (PAIR, "a", "b", [], 0.0),
+        (HOST, "h", "h", ["__loopback__"], 0.0),
+        # a cluster has a link for each host and a backbone, which is crossed once
+        (ROW.format('bb_lat="1us"'), "n0.x", "n5.x", ["c_link_0_UP", "c_backbone", "c_link_5_DOWN"], 21e-6),
+    ],
+)
+def test_a_route_has_the_links_between_two_hosts(inside, source, destination, links, latency, tmp_path):
+    assert names_of(read(tmp_path, inside), source, destination) == (links, pytest.approx(latency))
 
 
-def test_a_cluster_has_a_link_per_host_and_a_backbone_crossed_once(tmp_path):
-    platform = read(
-        tmp_path,
-        '<cluster id="c" prefix="n" suffix=".x" radical="0-1,5" speed="1Gf" '
-        'bw="1Gbps" lat="10us" bb_bw="2Gbps" bb_lat="1us"/>',
-    )
-    assert list(platform.hosts) == ["n0.x", "n1.x", "n5.x"]
-    links, latency = platform.route("n0.x", "n5.x")
-    assert [link.name for link in links] == ["c_link_0_UP", "c_backbone", "c_link_5_DOWN"]
-    assert latency == pytest.approx(21e-6)
-
-
-def test_disks_are_left_out(tmp_path):
-    disk = '<disk id="d" read_bw="1MBps" write_bw="1MBps"><prop id="size" value="1GiB"/></disk>'
-    host = read(tmp_path, f'<host id="h" speed="1Gf">{disk}<prop id="room" value="1"/></host>').hosts["h"]
-    assert host.properties == {"room": "1"}
+def test_the_loopback_is_wide_and_shared_by_nobody(tmp_path):
+    ((link,), _) = read(tmp_path, HOST).route("h", "h")
+    assert (link.bandwidth, link.fatpipe) == (1e10, True)
 
 
 def test_a_cluster_may_be_the_whole_platform(tmp_path):
@@ -110,21 +115,6 @@ INNER = '<bypassZoneRoute src="AA" dst="B" gw_src="a1" gw_dst="c0"><link_ctn id=
 def test_a_bypass_replaces_the_route_of_what_it_names(more, source, destination, links, microseconds, tmp_path):
     platform = read(tmp_path, ZONES + more)
     assert names_of(platform, source, destination) == (links, pytest.approx(microseconds * 1e-6))
-
-
-def names_of(platform, source, destination):
-    links, latency = platform.route(source, destination)
-    return [link.name for link in links], latency
-
-
-def test_hosts_of_one_zone_without_a_route_talk_over_no_link_at_all(tmp_path):
-    assert read(tmp_path, PAIR).route("a", "b") == ((), 0.0)
-
-
-def test_zones_without_a_route_are_found_out_when_they_talk(tmp_path):
-    zones = "".join(f'<zone id="z{h}" routing="Full"><host id="{h}" speed="1Gf"/></zone>' for h in "ab")
-    with pytest.raises(PlatformError, match="no route from 'a' to 'b'"):
-        read(tmp_path, zones).route("a", "b")
 
 
 WIRES = "".join(f'<link id="l{n}" bandwidth="1MBps" latency="{2 ** (n - 1)}s"/>' for n in (1, 2, 4, 5)) + (
@@ -200,10 +190,21 @@ def test_zones_of_a_vivaldi_zone_are_connected_by_routers_with_their_names(tmp_p
         platform.route("ha", "hb")
 
 
-@pytest.mark.parametrize(("routing", "hint"), [("None", "None"), ("Vivaldi", "coordinates"), ("Floyd", "no route")])
-def test_hosts_that_cannot_talk_are_found_out_when_they_do(routing, hint, tmp_path):
+APART = "".join(f'<zone id="z{h}" routing="Full"><host id="{h}" speed="1Gf"/></zone>' for h in "ab")
+
+
+@pytest.mark.parametrize(
+    ("inside", "routing", "hint"),
+    [
+        (APART, "Full", "no route from 'a' to 'b'"),
+        (PAIR, "None", "None"),
+        (PAIR, "Vivaldi", "coordinates"),
+        (PAIR, "Floyd", "no route"),
+    ],
+)
+def test_hosts_that_cannot_talk_are_found_out_when_they_do(inside, routing, hint, tmp_path):
     with pytest.raises(PlatformError, match=hint):
-        read(tmp_path, PAIR, outer=f'<zone id="main" routing="{routing}">').route("a", "b")
+        read(tmp_path, inside, outer=f'<zone id="main" routing="{routing}">').route("a", "b")
 
 
 @pytest.mark.parametrize("before", ["\n", " \r\n\t", "\ufeff", "\ufeff\n"])

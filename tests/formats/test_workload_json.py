@@ -24,16 +24,8 @@ FLOPS = 1e9
 SECONDS = "a number of seconds from 0 to 1e+12 is needed"
 CORES = "a whole number of cores from 1 to 2,147,483,647 is needed"
 LIMIT = "a number of seconds above 0 and up to 1e+12, or -1 for no limit, is needed"
-HOMOGENEOUS = {
-    "type": "parallel_homogeneous",
-    "com": 0,
-    "cpu": 4e9,
-    "req_time": 5,
-    "req_ops": 5e9,
-    "mem": 100,
-    "mem_bw": 8,
-    "gpus": 6,
-}
+PLAIN = {"type": "parallel_homogeneous"}
+HOMOGENEOUS = PLAIN | {"com": 0, "cpu": 4e9, "req_time": 5, "req_ops": 5e9, "mem": 100, "mem_bw": 8, "gpus": 6}
 
 
 def content(*jobs, **profiles):
@@ -89,21 +81,8 @@ def test_a_job_takes_the_numbers_of_its_profile(tmp_path):
     }
 
 
-def test_the_example_of_the_thesis_can_be_read(tmp_path):
-    profiles = {
-        "A": HOMOGENEOUS | {"cpu": 1e10, "req_time": 100, "req_ops": 22e11, "mem": 500, "mem_bw": 16},
-        "B": HOMOGENEOUS | {"cpu": 5e10, "req_time": 300, "req_ops": 66e11, "mem": 2000, "mem_bw": 24},
-    }
-    first = {"id": "job0", "res": 2}
-    second = {"id": "job1", "subtime": 5, "res": 4, "profile": "B"}
-    both = read(tmp_path, content(first, second, **profiles))
-    assert both.ids == ("w0!job0", "w0!job1")
-    assert both.limits().time == 300
-    assert both.memory.tolist() == [500, 2000]
-
-
 def test_what_the_profile_leaves_out_is_filled_in(tmp_path):
-    plain = {"type": "parallel_homogeneous", "com": 0}
+    plain = PLAIN | {"com": 0}
     profiles = {
         "cpu": plain | {"cpu": 3e9},
         "time": plain | {"req_time": 7},
@@ -146,42 +125,20 @@ def test_jobs_of_one_time_stand_in_the_order_of_the_bytes_of_their_ids(tmp_path)
         ({"id": "0"}, ".id: '0' is also the id of jobs[0]"),
         ({"subtime": -1}, f".subtime: is -1; {SECONDS}"),
         ({"subtime": "0"}, f".subtime: is '0'; {SECONDS}"),
-        (
-            {"subtime": 10**39},
-            f".subtime: is a number of more than 20 digits; {SECONDS}",
-        ),
+        ({"subtime": 10**39}, f".subtime: is a number of more than 20 digits; {SECONDS}"),
         ({"res": 0}, f".res: is 0; {CORES}"),
         ({"res": 2.0}, f".res: is 2.0; {CORES}"),
         ({"res": True}, f".res: is true; {CORES}"),
-        (
-            {"res": 10**30},
-            f".res: is a number of more than 20 digits; {CORES}",
-        ),
+        ({"res": 10**30}, f".res: is a number of more than 20 digits; {CORES}"),
         ({"profile": 3}, ".profile: is 3; the name of a profile is needed"),
         ({"profile": "Lung"}, ".profile: 'Lung' is not known; did you mean 'Long'?"),
-        (
-            {"walltime": 0},
-            f".walltime: is 0; {LIMIT}",
-        ),
-        (
-            {"walltime": -2},
-            f".walltime: is -2; {LIMIT}",
-        ),
-        (
-            {"walltime": []},
-            f".walltime: is a list; {LIMIT}",
-        ),
+        ({"walltime": 0}, f".walltime: is 0; {LIMIT}"),
+        ({"walltime": -2}, f".walltime: is -2; {LIMIT}"),
+        ({"walltime": []}, f".walltime: is a list; {LIMIT}"),
     ],
 )
 def test_a_wrong_job_is_named_with_its_place(tmp_path, change, message):
     assert refused(tmp_path, content({}, change, A=HOMOGENEOUS, Long=HOMOGENEOUS)) == f": jobs[1]{message}"
-
-
-def test_an_unknown_profile_lists_the_known_ones_only_where_they_are_few(tmp_path):
-    job = {"profile": "none"}
-    assert refused(tmp_path, content(job, A=1, B=1)) == ": jobs[0].profile: 'none' is not known; known: A, B"
-    many = {f"{i}_4_8": 1 for i in range(1000)}
-    assert refused(tmp_path, content(job, **many)) == ": jobs[0].profile: 'none' is not known"
 
 
 @pytest.mark.parametrize("key", ["id", "subtime", "res", "profile"])
@@ -189,6 +146,13 @@ def test_a_key_that_a_job_lacks_is_named(tmp_path, key):
     whole = content()
     del whole["jobs"][0][key]
     assert refused(tmp_path, whole) == f": jobs[0]: has no '{key}'"
+
+
+def test_an_unknown_profile_lists_the_known_ones_only_where_they_are_few(tmp_path):
+    job = {"profile": "none"}
+    assert refused(tmp_path, content(job, A=1, B=1)) == ": jobs[0].profile: 'none' is not known; known: A, B"
+    many = {f"{i}_4_8": 1 for i in range(1000)}
+    assert refused(tmp_path, content(job, **many)) == ": jobs[0].profile: 'none' is not known"
 
 
 @pytest.mark.parametrize(
@@ -199,14 +163,11 @@ def test_a_key_that_a_job_lacks_is_named(tmp_path, key):
         ({"type": 3}, ': profiles["A"].type: is 3; one of delay, parallel_homogeneous is needed'),
         ({"type": "delay"}, ": profiles[\"A\"]: has no 'delay'"),
         ({"type": "delay", "delay": -1}, f': profiles["A"].delay: is -1; {SECONDS}'),
-        ({"type": "parallel_homogeneous"}, ": profiles[\"A\"]: has no 'cpu', the operations of each core"),
+        (PLAIN, ": profiles[\"A\"]: has no 'cpu', the operations of each core"),
         (HOMOGENEOUS | {"cpu": None}, ': profiles["A"].cpu: is null; a number from 0 to 1e+30 is needed'),
         (HOMOGENEOUS | {"com": -1}, ': profiles["A"].com: is -1; a number from 0 to 1e+30 is needed'),
         (HOMOGENEOUS | {"mem": "8"}, ": profiles[\"A\"].mem: is '8'; a number from 0 to 1e+30 is needed"),
-        (
-            {"type": "parallel_homogeneous", "req_time": 1e13},
-            f': profiles["A"].req_time: is 10000000000000.0; {SECONDS}',
-        ),
+        (PLAIN | {"req_time": 1e13}, f': profiles["A"].req_time: is 10000000000000.0; {SECONDS}'),
         (
             {"type": "composed", "seq": []},
             ": jobs[0]: profile 'A' is of type 'composed'; the embedded simulator knows delay and "
@@ -247,9 +208,8 @@ def test_profiles_that_no_job_uses_are_not_looked_at(tmp_path):
 
 
 def test_equal_profiles_are_written_once_and_others_of_the_name_get_a_number(tmp_path):
-    plain = {"type": "parallel_homogeneous", "cpu": 1e9}
     jobs = [{"walltime": 5}, {"walltime": 6}, {"walltime": 5}, {"id": "x y"}]
-    write_workload(read(tmp_path, content(*jobs, A=plain)), tmp_path / "out.json")
+    write_workload(read(tmp_path, content(*jobs, A=PLAIN | {"cpu": 1e9})), tmp_path / "out.json")
     assert (tmp_path / "out.json").read_text().splitlines() == [
         '{"nb_res": 4, "jobs": [',
         '{"id": 0, "subtime": 0, "res": 1, "profile": "A", "walltime": 5},',
@@ -273,40 +233,12 @@ def test_the_jobs_of_two_workloads_do_not_fit_into_one_file(tmp_path):
     assert not (tmp_path / "out.json").exists()
 
 
-def test_a_converted_trace_reads_back_equal(tmp_path):
-    trace = read_swf(ROOT / "workloads" / "gaia.swf.gz")
-    for runtimes in ("accuracy", "trace"):
-        converted = convert(
-            trace,
-            Reading(),
-            reference_flops=11715368421.052633,
-            capacity=2280,
-            rng=np.random.default_rng(3),
-            first=2000,
-            runtimes=runtimes,
-        )
-        write_workload(converted, tmp_path / "out.json")
-        assert same(read_workload(tmp_path / "out.json", reference_flops=1.0), converted)
-
-
-@pytest.mark.parametrize("path", sorted((ROOT / "tests" / "golden" / "hdeeprm").glob("*/workload.json")), ids=str)
-def test_recorded_workloads_read_back_equal(path, tmp_path):
-    recorded = read_workload(path, reference_flops=FLOPS)
-    write_workload(recorded, tmp_path / "out.json")
-    assert same(read_workload(tmp_path / "out.json", reference_flops=FLOPS), recorded)
-
-
 amounts = st.one_of(st.integers(0, 10**6), st.floats(0, 1e18), st.sampled_from([0, 2**53, 2**53 + 2, 5e-324, 0.1]))
 times = st.one_of(st.integers(0, 10**6), st.floats(0, 1e12), st.sampled_from([0, 10**12, 5e-324, 0.1]))
 OPTIONAL = dict.fromkeys(("req_ops", "mem", "mem_bw"), amounts) | {"req_time": times, "gpus": st.integers(0, 10**6)}
-homogeneous = st.fixed_dictionaries(
-    {"type": st.just("parallel_homogeneous"), "com": st.just(0), "cpu": amounts},
-    optional=OPTIONAL,
-)
-delays = st.fixed_dictionaries(
-    {"type": st.just("delay"), "delay": times},
-    optional=OPTIONAL,
-)
+homogeneous = {"type": st.just("parallel_homogeneous"), "com": st.just(0), "cpu": amounts}
+delays = {"type": st.just("delay"), "delay": times}
+profiles = st.one_of(st.fixed_dictionaries(needed, optional=OPTIONAL) for needed in (homogeneous, delays))
 any_job = st.fixed_dictionaries(
     {
         "id": st.one_of(st.integers(-20, 200), st.text('ab0 é"\\\n', min_size=1, max_size=4)),
@@ -323,11 +255,7 @@ any_job = st.fixed_dictionaries(
 
 
 @settings(deadline=None)
-@given(
-    st.lists(any_job, min_size=1, max_size=9, unique_by=lambda job: str(job["id"])),
-    st.one_of(homogeneous, delays),
-    st.one_of(homogeneous, delays),
-)
+@given(st.lists(any_job, min_size=1, max_size=9, unique_by=lambda job: str(job["id"])), profiles, profiles)
 def test_what_is_written_reads_back_equal_and_in_order(tmp_path_factory, jobs, a, b):
     folder = tmp_path_factory.getbasetemp()
     once = read(folder, {"nb_res": 9, "jobs": jobs, "profiles": {"A": a, "B": b}})
@@ -346,12 +274,14 @@ def test_what_is_written_reads_back_equal_and_in_order(tmp_path_factory, jobs, a
 
 def test_all_of_gaia_is_written_and_read_quickly(tmp_path):
     trace = read_swf(ROOT / "workloads" / "gaia.swf.gz")
-    how = {"reference_flops": 1e10, "capacity": 2280, "skip": 4}
-    whole = convert(trace, Reading(), rng=np.random.default_rng(0), **how)
     path = tmp_path / "gaia.json"
-    write_workload(whole, path)
-    assert same(read_workload(path, reference_flops=1e10), whole)
-    part = convert(trace, Reading(), rng=np.random.default_rng(0), first=1000, **how)
-    write_workload(part, path)
+
+    def jobs(**how):
+        rng = np.random.default_rng(0)
+        return convert(trace, Reading(), rng=rng, reference_flops=1e10, capacity=2280, skip=4, **how)
+
+    for some in (jobs(), jobs(first=2000, runtimes="trace"), part := jobs(first=1000)):
+        write_workload(some, path)
+        assert same(read_workload(path, reference_flops=1e10), some)
     assert calls_of(lambda: write_workload(part, path)) < 12_000
     assert calls_of(lambda: read_workload(path, reference_flops=1e10)) < 120_000

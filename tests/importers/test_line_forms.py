@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from logs import written
 
-from hdeeprm_like.cli.main import main
 from hdeeprm_like.cluster.account import Account
 from hdeeprm_like.errors import HDeepRMError
 from hdeeprm_like.importers.column_maps import read_map
@@ -44,6 +43,7 @@ def test_the_accounting_of_pbs_and_of_torque(tmp_path):
         *[("bob", "chem", "long", "CANCELLED"), ("ada", "physics", "batch", "COMPLETED")]
     ]
     assert dict(report.counts("left out")) == {"lines that are no record of PBS": 1}
+    assert "1 lines that are no record of PBS; lines 6\n" in report.text()
     assert report.used + report.left_out == report.jobs == 3
 
 
@@ -126,10 +126,9 @@ def test_a_map_reads_memory_by_node_or_cpu_and_gpus_in_lists(tmp_path):
         'memory_of_node = "mn"\nmemory_of_cpu = "mc"\n[units]\nmemory = "MB"\nmemory_of_node = "MB"\n'
         'memory_of_cpu = "MB"\n'
     )
-    lines = ["0,9,4,2,cpu=4,,800,", "1,9,4,2,gres/gpu:a100=2;cpu=4,,,100", "2,9,4,2,3,400,,", "3,9,4,2,,2147483748,,"]
-    text = "s,r,c,n,tres,m,mn,mc\n" + "\n".join(f"{line}".replace(";", "\\,") for line in lines) + "\n"
-    text = text.replace("gres/gpu:a100=2\\,cpu=4", '"gres/gpu:a100=2,cpu=4"')
-    trace, extra, _ = read(tmp_path, text, str(tmp_path / "own.toml"))
+    lines = ["s,r,c,n,tres,m,mn,mc", "0,9,4,2,cpu=4,,800,", '1,9,4,2,"gres/gpu:a100=2,cpu=4",,,100']
+    lines += ["2,9,4,2,3,400,,", "3,9,4,2,,2147483748,,", ""]
+    trace, extra, _ = read(tmp_path, "\n".join(lines), str(tmp_path / "own.toml"))
     assert (trace.requested_memory / 1024).tolist() == [400, 100, 100, 100]  # MB for each CPU; the last is flagged
     assert [one["GPUs"] for one in extra] == ["0", "2", "3", ""]
 
@@ -213,13 +212,3 @@ def test_a_form_that_is_not_known_is_refused(tmp_path):
     path.write_text('form = "pbss"\n[columns]\nsubmit = "a"\nend = "b"\ncpus = "c"\n')
     with pytest.raises(HDeepRMError, match="did you mean 'pbs'"):
         read_map(str(path))
-
-
-def test_the_command_imports_a_log_of_pbs(tmp_path, capsys):
-    (tmp_path / "20260302").write_text(PBS)
-    out = tmp_path / "jobs.swf"
-    assert main(["import", "table", str(tmp_path / "20260302"), "--map", "pbs", "-o", str(out)]) == 0
-    said = capsys.readouterr().out
-    assert "2 of them used" in said
-    assert "1 lines that are no record of PBS; lines 6\n" in said
-    assert out.exists()

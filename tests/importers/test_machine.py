@@ -3,14 +3,18 @@
 import json
 
 import pytest
-from logs import RECORDED
+from logs import RECORDED, imported, log
 
 from hdeeprm_like.cluster.account import Account
 from hdeeprm_like.errors import PlatformError
+from hdeeprm_like.formats.jobs_csv import read_jobs_csv
 from hdeeprm_like.formats.open import load_platform
+from hdeeprm_like.formats.trace_jobs import memory_of
 from hdeeprm_like.importers.machine import gpus_of, write_platform
+from hdeeprm_like.importers.sacct import Reading, read_sacct
 from hdeeprm_like.importers.scontrol import read_scontrol
 from hdeeprm_like.importers.slurm_conf import read_slurm_conf
+from hdeeprm_like.importers.trace_files import write_trace
 
 
 def conf(folder, text, name="slurm.conf"):
@@ -20,9 +24,9 @@ def conf(folder, text, name="slurm.conf"):
     return read_slurm_conf(path, report), report
 
 
-def platform(machine, folder, report=None):
+def platform(machine, report, folder):
     path = folder / "platform.json"
-    write_platform(machine, path, report or Account("x", form="y"))
+    write_platform(machine, path, report)
     return load_platform(path), json.loads(path.read_text())["slurm"]
 
 
@@ -47,9 +51,7 @@ def test_the_recorded_configuration_is_the_machine_that_the_running_slurm_showed
     for ours, theirs in zip(written.partitions, shown.partitions, strict=True):
         assert (ours.name, set(ours.nodes)) == (theirs.name, set(theirs.nodes))
         assert [ours.settings[key] for key in told] == [theirs.settings[key] for key in told]
-    weights = [
-        key for key in written.scheduling if key.startswith("PriorityWeight") and key != "PriorityWeightFairshare"
-    ]
+    weights = [key for key in written.scheduling if key.startswith("PriorityWeight") and "Fairshare" not in key]
     assert len(weights) == 5
     for key in (*weights, "SchedulerParameters", "PriorityMaxAge", "PriorityDecayHalfLife", "SchedulerType"):
         assert written.scheduling[key] == shown.scheduling[key], key
@@ -59,8 +61,8 @@ def test_the_recorded_configuration_is_the_machine_that_the_running_slurm_showed
 
 
 def test_the_recorded_configuration_is_a_platform(tmp_path, caplog):
-    machine = read_slurm_conf(RECORDED / "slurm.conf", Account("conf", form="slurm.conf"))
-    found, slurm = platform(machine, tmp_path)
+    report = Account("conf", form="slurm.conf")
+    found, slurm = platform(read_slurm_conf(RECORDED / "slurm.conf", report), report, tmp_path)
     assert (found.cores, found.nodes, found.processors) == (96, 8, 12)
     assert found.node_memory.tolist() == [4096] * 4 + [16384] * 2 + [32768] * 2  # MB of 1000 KB
     assert found.node_gpus.tolist() == [0] * 6 + [4, 2]
@@ -68,10 +70,8 @@ def test_the_recorded_configuration_is_a_platform(tmp_path, caplog):
     assert slurm["nodes"][3]["features"] == ["skylake", "gpu"]
     assert slurm["nodes"][1]["weight"] == 20
     assert [one["name"] for one in slurm["partitions"]] == ["batch", "gpu", "low", "urgent"]
-    assert (
-        slurm["partitions"][1] | {"MaxTime": 86400.0, "PriorityTier": 20, "DefMemPerCPU": 1000}
-        == slurm["partitions"][1]
-    )
+    gpu = {"MaxTime": 86400.0, "PriorityTier": 20, "DefMemPerCPU": 1000}
+    assert slurm["partitions"][1] | gpu == slurm["partitions"][1]
     assert slurm["partitions"][2]["MaxTime"] is None
     assert slurm["scheduling"]["SchedulerParameters"]["bf_window"] == 2880
     assert slurm["scheduling"]["PriorityWeightTRES"] == {"CPU": 100, "GRES/gpu": 300}
@@ -158,10 +158,6 @@ def test_gpus_of_gres(gres, gpus):
     assert gpus_of(gres) == gpus
 
 
-def test_memory_that_is_kept_for_the_system_is_none_of_the_jobs(tmp_path):
-    assert one("NodeName=n1 CPUs=4 RealMemory=8000 MemSpecLimit=500", tmp_path).memory == 7500
-
-
 @pytest.mark.parametrize(
     ("parameters", "note"),
     [
@@ -177,12 +173,11 @@ def test_parameters_of_the_scheduler_that_have_no_effect_are_named(tmp_path, par
     assert list(report.counts("noted")) == ([note] if note else [])
 
 
-def test_comments_continued_lines_and_quotes(tmp_path):
-    machine, _ = conf(
-        tmp_path, '# all\nClusterName=mars # the red one\nNodeName="n[1-2]" \\\n  CPUs=4 \\\n  RealMemory=10\n'
-    )
+def test_comments_continued_lines_and_quotes_and_memory_that_is_kept_for_the_system(tmp_path):
+    nodes = 'NodeName="n[1-2]" \\\n  CPUs=4 \\\n  RealMemory=8000 MemSpecLimit=500\n'
+    machine, _ = conf(tmp_path, f"# all\nClusterName=mars # the red one\n{nodes}")
     assert machine.name == "mars"
-    assert [(node.cpus, node.memory) for node in machine.nodes.values()] == [(4, 10)] * 2
+    assert [(node.cpus, node.memory) for node in machine.nodes.values()] == [(4, 7500)] * 2
 
 
 def test_included_files_are_read_also_from_beside(tmp_path):
@@ -215,24 +210,31 @@ def test_nodes_that_do_not_exist_yet_are_left_out_and_told(tmp_path):
     assert "7 nodes are not defined, as 'n3'" in report.text()
 
 
-def test_a_configuration_without_nodes_is_no_platform(tmp_path):
-    machine, report = conf(tmp_path, "ClusterName=x\nInclude nodes.conf\n")
-    with pytest.raises(PlatformError, match=r"names no nodes; includes nodes.conf"):
-        write_platform(machine, tmp_path / "p.json", report)
-
-
-def test_nodes_that_register_themselves_are_those_of_scontrol(tmp_path):
-    machine, report = conf(tmp_path, "ClusterName=x\nMaxNodeCount=100\nNodeSet=ns1 Feature=f1\n")
-    with pytest.raises(PlatformError, match=r"names no nodes; they register themselves, so import scontrol reads them"):
-        write_platform(machine, tmp_path / "p.json", report)
-
-
-def test_a_word_without_a_value_is_an_error_as_it_is_for_slurm(tmp_path):
-    with pytest.raises(PlatformError, match=r"slurm.conf:2: 'Feature' has no '=', so Slurm would not start with it$"):
-        conf(tmp_path, "ClusterName=x\nNodeName=n[1-2] CPUs=4 Feature\n")
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("ClusterName=x\nInclude nodes.conf\n", r"names no nodes; includes nodes.conf"),
+        (
+            "ClusterName=x\nMaxNodeCount=100\nNodeSet=ns1 Feature=f1\n",
+            r"names no nodes; they register themselves, so import scontrol reads them",
+        ),
+        (
+            "ClusterName=x\nNodeName=n[1-2] CPUs=4 Feature\n",
+            r"slurm.conf:2: 'Feature' has no '=', so Slurm would not start with it$",
+        ),
+    ],
+)
+def test_a_configuration_that_is_no_platform_is_refused(tmp_path, text, said):
+    with pytest.raises(PlatformError, match=said):
+        platform(*conf(tmp_path, text), tmp_path)
 
 
 # -- scontrol --json as newer versions print it
+
+
+def number(value, is_set=True):
+    return {"set": is_set, "infinite": False, "number": value}
+
 
 NEW = {
     "nodes": [
@@ -249,14 +251,8 @@ PARTITIONS = {
         {
             "name": "main",
             "nodes": {"configured": "c[1-2]", "total": 2},
-            "maximums": {
-                "time": {"set": True, "infinite": False, "number": 120},
-                "nodes": {"set": False, "infinite": True},
-            },
-            "defaults": {
-                "time": {"set": False, "infinite": False, "number": 0},
-                "partition_memory_per_cpu": {"set": True, "number": 500},
-            },
+            "maximums": {"time": number(120), "nodes": {"set": False, "infinite": True}},
+            "defaults": {"time": number(0, is_set=False), "partition_memory_per_cpu": {"set": True, "number": 500}},
             "priority": {"job_factor": 2, "tier": 9},
             "partition": {"state": ["UP"]},
         }
@@ -277,19 +273,12 @@ def test_the_json_of_a_newer_slurm(tmp_path):
     told = {"MaxTime": 7200, "DefaultTime": None, "PriorityTier": 9, "PriorityJobFactor": 2, "DefMemPerCPU": 500}
     assert {key: main.settings[key] for key in told} == told
     assert "2 nodes were down, drained" in report.text()
-    assert platform(machine, tmp_path)[0].cores == 28
+    assert platform(machine, report, tmp_path)[0].cores == 28
 
 
 def test_a_node_of_a_platform_holds_the_jobs_that_it_held(tmp_path):
     """All 36 CPUs of a node and all of its 187000 MB fit, and no MB more, whichever file the jobs are in."""
-    from logs import imported, log
-
-    from hdeeprm_like.formats.jobs_csv import read_jobs_csv
-    from hdeeprm_like.formats.trace_jobs import memory_of
-    from hdeeprm_like.importers.sacct import Reading, read_sacct
-    from hdeeprm_like.importers.trace_files import write_trace
-
-    found, _ = platform(conf(tmp_path, "NodeName=n1 CPUs=36 RealMemory=187000\n")[0], tmp_path)
+    found, _ = platform(*conf(tmp_path, "NodeName=n1 CPUs=36 RealMemory=187000\n"), tmp_path)
     row = {"NCPUS": "36", "ReqCPUS": "36", "ReqMem": "187000M", "NNodes": "1"}
     path = log(tmp_path, row)
     trace, _, _ = imported(path)

@@ -8,6 +8,7 @@ from logs import USUAL, imported, log, misread
 NAMES = ["a|b", "|", "a|b|COMPLETED|c", "two\nlines", "a|b\nc|d", "end\n", "x\n\ny", "12345|x\n7", "5|bash\n"]
 LINES = ["sbatch -J x --wrap 'a | b | c'", "sbatch --wrap 'for i in 1 2\ndo echo $i|cat\ndone'", "sh -c '|'"]
 TEXTS = ("JobName", "SubmitLine", "Comment")
+OTHERS = tuple(USUAL)[1:]  # all columns but JobID
 
 
 def jobs_of(folder, columns, *rows):
@@ -31,29 +32,23 @@ def test_a_text_with_separators_or_line_ends_is_put_together(tmp_path, column, t
     assert not misread(report)
 
 
-@pytest.mark.parametrize("text", ["a|b", "a|b|c|d"])
-def test_several_texts_may_hold_separators(tmp_path, text):
-    columns = ("JobID", "JobName", *tuple(USUAL)[1:], "SubmitLine", "Comment")
-    rows = [{"JobID": str(number)} | dict.fromkeys(TEXTS, text) for number in (1, 2)]
-    trace, jobs, report = jobs_of(tmp_path, columns, *rows)
-    assert jobs == ["1", "2"]
-    assert trace.requested_time.tolist() == [3600, 3600]
-    assert not misread(report)
-
-
-@pytest.mark.parametrize("text", ["a|b", "a|b|c"])
-def test_a_name_in_the_first_column_may_hold_separators(tmp_path, text):
-    rows = [{"JobID": str(number), "JobName": text} for number in (1, 2, 3)]
-    trace, jobs, _ = jobs_of(tmp_path, ("JobName", *USUAL), *rows)
-    assert jobs == ["1", "2", "3"]
-    assert trace.run.tolist() == [120] * 3
-
-
-def test_alternatives_of_constraints_hold_separators(tmp_path):
-    rows = [{"JobID": str(number), "Constraints": "skylake|milan", "JobName": "a|b"} for number in (1, 2)]
-    columns = ("JobID", "Constraints", *tuple(USUAL)[1:], "JobName")
-    _, extra, _ = imported(log(tmp_path, *rows, columns=columns))
-    assert [one["Constraints"] for one in extra] == ["skylake|milan"] * 2
+@pytest.mark.parametrize(
+    ("columns", "texts"),
+    [
+        # several texts may hold separators, also in the first column; so do alternatives of constraints
+        (("JobID", "JobName", *OTHERS, "SubmitLine", "Comment"), dict.fromkeys(TEXTS, "a|b")),
+        (("JobID", "JobName", *OTHERS, "SubmitLine", "Comment"), dict.fromkeys(TEXTS, "a|b|c|d")),
+        (("JobName", *USUAL), {"JobName": "a|b"}),
+        (("JobName", *USUAL), {"JobName": "a|b|c"}),
+        (("JobID", "Constraints", *OTHERS, "JobName"), {"Constraints": "skylake|milan", "JobName": "a|b"}),
+    ],
+)
+def test_texts_may_hold_separators_wherever_they_stand(tmp_path, columns, texts):
+    trace, extra, report = imported(log(tmp_path, *({"JobID": job} | texts for job in "12"), columns=columns))
+    assert [one["JobID"] for one in extra] == ["1", "2"]
+    assert [one["Constraints"] for one in extra] == [texts.get("Constraints", "")] * 2
+    assert (trace.run.tolist(), trace.requested_time.tolist()) == ([120, 120], [3600, 3600])
+    assert misread(report) == {}
 
 
 TEXT = st.text(st.sampled_from("abC |\n\"'"), max_size=12)
@@ -62,7 +57,7 @@ TEXT = st.text(st.sampled_from("abC |\n\"'"), max_size=12)
 @given(st.lists(TEXT, min_size=1, max_size=6))
 def test_no_job_is_lost_or_made_up_by_any_name(tmp_path_factory, names):
     folder = tmp_path_factory.mktemp("log")
-    columns = ("JobID", "JobName", *tuple(USUAL)[1:])
+    columns = ("JobID", "JobName", *OTHERS)
     rows = [{"JobID": str(number), "JobName": name} for number, name in enumerate(names, 1)]
     trace, jobs, _ = jobs_of(folder, columns, *rows)
     assert jobs == [str(number) for number in range(1, len(names) + 1)]

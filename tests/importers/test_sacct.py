@@ -10,8 +10,12 @@ import pytest
 from logs import RECORDED, USUAL, imported, log, misread
 
 from hdeeprm_like.errors import WorkloadError
+from hdeeprm_like.importers.jobs import JOB
 
 DAY = 86400
+NEVER = "that ended before they began, as those cancelled while waiting"
+LIVE = "still waiting or running when the log was taken"
+ALIKE = ("submit", "wait", "run", "processors", "requested_processors", "requested_memory", "status")
 
 
 @pytest.fixture
@@ -73,38 +77,24 @@ def test_held_dependent_and_later_jobs_of_a_recording_arrive_when_they_may_start
     assert (trace.submit[rows["24"]], trace.wait[rows["24"]]) == (0, 24)
 
 
-def test_names_with_separators_and_line_ends_in_a_recording_do_no_harm(recorded):
-    """One job is called ``pipe|name|x``, another's name and submit line have several lines."""
-    trace, _, report, rows = recorded("sacct.txt")
-    assert trace.run[[rows["19"], rows["20"]]].tolist() == [4, 5]
-    assert "2 records hold separators or line ends" in report.text()
-    assert misread(report) == {}
-
-
-ALIKE = ("submit", "wait", "run", "processors", "requested_processors", "requested_memory", "status")
-
-
-def test_all_columns_of_a_recording_give_the_same_jobs_and_requeued_ones_once(recorded):
-    plain, _, _, _ = recorded("sacct.txt")
-    trace, extra, report, rows = recorded("sacct-all-columns.txt")  # sacct -D, which prints all runs of a requeued job
-    for name in (*ALIKE, "requested_time"):
-        assert getattr(trace, name).tolist() == getattr(plain, name).tolist(), name
-    assert report.counts("left out")["earlier runs of jobs that were requeued"] == 4
-    assert misread(report) == {}
-    every, _, _, _ = recorded("sacct-all-columns.txt", requeues="all")
-    assert len(every) == 108
-    assert extra[rows["41"]]["State"] == "COMPLETED"
-
-
-def test_steps_in_a_recording_are_dropped_and_its_local_time_is_understood(recorded):
-    """sacct -P without -X, in Madrid, its columns in another order and names first."""
+@pytest.mark.parametrize(
+    ("name", "how", "reason", "left_out"),
+    [
+        # sacct -D, which prints all runs of a requeued job
+        ("sacct-all-columns.txt", {}, "earlier runs of jobs that were requeued", 4),
+        # sacct -P without -X, in Madrid, its columns in another order and names first
+        ("sacct-steps-madrid.txt", {"zone": "Europe/Madrid"}, "steps of jobs", 111),
+    ],
+)
+def test_a_recording_of_the_same_jobs_in_another_form_gives_the_same_jobs(recorded, name, how, reason, left_out):
     plain, own, _, _ = recorded("sacct.txt")
-    trace, extra, report, _ = recorded("sacct-steps-madrid.txt", zone="Europe/Madrid")
-    for name in (*ALIKE, "requested_time"):
-        assert getattr(trace, name).tolist() == getattr(plain, name).tolist(), name
+    trace, extra, report, _ = recorded(name, **how)
+    for column in (*ALIKE, "requested_time"):
+        assert getattr(trace, column).tolist() == getattr(plain, column).tolist(), column
     assert extra[0]["Submitted"] == own[0]["Submitted"]
-    assert report.counts("left out")["steps of jobs"] == 111
+    assert report.counts("left out")[reason] == left_out
     assert report.used + report.left_out == report.jobs
+    assert misread(report) == {}
 
 
 def test_another_separator_and_raw_columns_of_a_recording_give_the_same_jobs(recorded):
@@ -144,12 +134,8 @@ FORMS = {  # of a value of the log, and what becomes of it, by the columns of th
         "cpu=4,mem=1G,node=1": "",
     },
     ("AllocTRES", "GPUs"): {"gres/gpu:a100=3,gres/gpu=3": "3", "gres/gpu:a100=1,gres/gpu:t4=2": "3", "cpu=4": "0"},
-    ("AllocGRES", "GPUs"): {
-        "gpu:2": "2",
-        "gpu:v100:4": "4",
-        "7696487:2": "2",
-        "gpu:k80:2(S:0)": "2",
-    },  # of an old Slurm
+    # of an old Slurm
+    ("AllocGRES", "GPUs"): {"gpu:2": "2", "gpu:v100:4": "4", "7696487:2": "2", "gpu:k80:2(S:0)": "2"},
     ("Eligible", "wait"): {  # submitted at 10:00, begun at 10:01: the job arrives when it may start, but not after that
         f"2024-01-10T{time}": wait
         for time, wait in (("10:00:00", 60), ("10:00:40", 20), ("10:01:00", 0), ("10:01:30", 60), ("09:59:00", 60))
@@ -196,15 +182,10 @@ def test_a_log_is_read_whatever_its_line_ends_packing_and_encoding(tmp_path, cha
 
 
 def test_a_limit_can_be_told_for_jobs_without_one(tmp_path):
-    path = log(
-        tmp_path, {"Timelimit": "UNLIMITED"}, {"JobID": "2", "Timelimit": "Partition_Limit", "Partition": "long"}
-    )
+    other = {"JobID": "2", "Timelimit": "Partition_Limit", "Partition": "long"}
+    path = log(tmp_path, {"Timelimit": "UNLIMITED"}, other)
     trace, _, _ = imported(path, limit=60.0, limits=(("long", 90.0),))
     assert trace.requested_time.tolist() == [60, 90]
-
-
-NEVER = "that ended before they began, as those cancelled while waiting"
-LIVE = "still waiting or running when the log was taken"
 
 
 @pytest.mark.parametrize(
@@ -244,19 +225,24 @@ def test_of_a_requeued_job_the_last_run_is_kept_though_an_earlier_one_was_longer
     assert sorted(imported(log(tmp_path, first, last), requeues="all")[0].run.tolist()) == [5, 1800]
 
 
-def test_a_job_of_the_number_0_is_requeued_as_any_other(tmp_path):
-    first, last = {"JobID": "0"}, {"JobID": "0", "Start": "2024-01-10T10:40:00", "End": "2024-01-10T10:42:00"}
-    trace, _, report = imported(log(tmp_path, first, last))
-    assert trace.wait.tolist() == [40 * 60]
-    assert report.counts("left out")["earlier runs of jobs that were requeued"] == 1
+LATER = {"Start": "2024-01-10T10:40:00", "End": "2024-01-10T10:42:00"}
 
 
-def test_only_what_agrees_in_submission_and_start_is_the_same_run_twice(tmp_path):
-    again, other = {"Submit": "2024-01-10T09:59:00"}, {"Start": "2024-01-10T10:01:30", "End": "2024-01-10T10:03:30"}
-    for row, twice in (({}, 1), (again, 0), (other, 0)):
-        _, _, report = imported(log(tmp_path, {}, row))
-        assert report.counts("left out")["that the log has twice"] == twice
-        assert report.counts("left out")["earlier runs of jobs that were requeued"] == 1 - twice
+@pytest.mark.parametrize(
+    ("first", "second", "twice", "earlier"),
+    [
+        ({"JobID": "0"}, {"JobID": "0"} | LATER, 0, 1),  # a number as any other
+        # only what agrees in submission and start is the same run twice
+        ({}, {}, 1, 0),
+        ({}, {"Submit": "2024-01-10T09:59:00"}, 0, 1),
+        ({}, {"Start": "2024-01-10T10:01:30", "End": "2024-01-10T10:03:30"}, 0, 1),
+    ],
+)
+def test_runs_of_one_job_are_told_from_lines_that_are_there_twice(tmp_path, first, second, twice, earlier):
+    trace, _, report = imported(log(tmp_path, first, second))
+    assert len(trace) == 1
+    assert report.counts("left out")["that the log has twice"] == twice
+    assert report.counts("left out")["earlier runs of jobs that were requeued"] == earlier
 
 
 def test_the_time_for_which_a_job_was_suspended_is_no_run_time(tmp_path):
@@ -285,12 +271,8 @@ def test_a_suspended_job_in_the_repeated_hour_of_autumn_began_before_all_that_it
 
 
 def test_the_clock_of_a_trace_begins_with_the_first_arrival_and_jobs_are_in_its_order(tmp_path):
-    later = {
-        "JobID": "5",
-        "Submit": "2024-01-10T10:30:00",
-        "Eligible": "2024-01-10T10:30:00",
-        "Start": "2024-01-10T10:40:00",
-    }
+    at = "2024-01-10T10:30:00"
+    later = {"JobID": "5", "Submit": at, "Eligible": at, "Start": "2024-01-10T10:40:00"}
     trace, extra, _ = imported(log(tmp_path, later, {}))
     assert trace.submit.tolist() == [0, 1800]
     assert trace.wait.tolist() == [60, 600]
@@ -299,22 +281,8 @@ def test_the_clock_of_a_trace_begins_with_the_first_arrival_and_jobs_are_in_its_
 
 
 def test_any_order_of_columns_gives_the_same_trace(tmp_path):
-    columns = (
-        "AllocTRES",
-        "End",
-        "ReqMem",
-        "State",
-        "NNodes",
-        "Start",
-        "JobID",
-        "Eligible",
-        "Submit",
-        "Elapsed",
-        "ReqCPUS",
-    )
-    columns += ("NCPUS", "Timelimit", "User", "Account", "Partition", "QOS")
     usual, _, _ = imported(log(tmp_path, {}))
-    other, _, _ = imported(log(tmp_path, {}, columns=columns, name="other.txt"))
+    other, _, _ = imported(log(tmp_path, {}, columns=sorted(USUAL, key=lambda name: name[::-1]), name="other.txt"))
     for name in (*ALIKE, "requested_time", "user"):
         assert getattr(usual, name).tolist() == getattr(other, name).tolist()
 
@@ -328,11 +296,8 @@ def test_epoch_and_iso_times_give_the_same_trace(tmp_path):
 
 
 def test_numbers_beyond_reason_are_unknown(tmp_path):
-    rows = [
-        {"NCPUS": "9" * 30, "AllocTRES": "", "ReqMem": "9" * 400 + "M"},
-        {"JobID": "2", "Timelimit": "9" * 30 + "-00:00:00"},
-    ]
-    trace, _, report = imported(log(tmp_path, *rows))
+    first = {"NCPUS": "9" * 30, "AllocTRES": "", "ReqMem": "9" * 400 + "M"}
+    trace, _, report = imported(log(tmp_path, first, {"JobID": "2", "Timelimit": "9" * 30 + "-00:00:00"}))
     assert trace.processors.tolist() == [-1, 4]
     assert misread(report) == {"NCPUS": 1, "ReqMem": 1, "Timelimit": 1}
 
@@ -369,9 +334,7 @@ def test_a_line_that_is_cut_short_is_told(tmp_path):
     assert report.entries["lines that are no whole record"].lines == [3]
 
 
-def test_a_million_lines_would_need_little_memory_for_their_text(tmp_path):
+def test_a_million_lines_would_need_little_memory_for_their_text():
     """What is kept of a job is a record of numbers of fixed size."""
-    from hdeeprm_like.importers.jobs import JOB
-
     assert JOB.itemsize <= 160
     assert np.dtype(object) not in [JOB[name] for name in JOB.names]

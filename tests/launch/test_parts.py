@@ -14,7 +14,7 @@ from hdeeprm_like.experiment import load_experiment
 from hdeeprm_like.launch.learned import train_learner
 from hdeeprm_like.launch.learner import AgentChoice, Learner
 from hdeeprm_like.launch.parts import one_by_one, part_of_update
-from hdeeprm_like.launch.resuming import resume_learner, training_options
+from hdeeprm_like.launch.resuming import resume_learner
 from hdeeprm_like.learning.weights import weights_as_bytes
 from hdeeprm_like.studies.sweep.engine import Where, gathered, gathering
 
@@ -33,9 +33,8 @@ class Gathering:
 
 
 def trained(options, output, *gather, **how):
-    learner = Learner(load_experiment(options), AgentChoice(str(AGENT)))
-    settings = training_options(learner.experiment, how.get("episodes"), None)
-    train_learner(learner, output, settings, False, False, *map(Gathering, gather))
+    learner = Learner(load_experiment(options), AgentChoice(str(AGENT)), **how)
+    train_learner(learner, output, False, False, *map(Gathering, gather))
     return left_in(output)
 
 
@@ -92,7 +91,7 @@ def test_parts_see_the_weights_of_their_update_and_draw_numbers_of_their_own(tmp
 
 def test_a_part_is_played_with_the_weights_that_come_with_it(tmp_path):
     trained(write_training(tmp_path), tmp_path / "out")
-    learner, _ = resume_learner(tmp_path / "out", None, None)
+    learner = resume_learner(tmp_path / "out")
     state, wanted = learner.agent.state_dict(), learner.actions.size - 1
     last = max(name for name in state if name.startswith("actor.") and name.endswith(".bias"))
     state[last][wanted] = 1e6
@@ -129,7 +128,7 @@ def test_a_part_is_played_as_the_agent_was_annealed(tmp_path):
     for parts in (1, 3):
         options = write_training(tmp_path, parts=parts, episodes=12)
         learner = Learner(load_experiment(options), AgentChoice(str(tmp_path / "told.py")))
-        train_learner(learner, tmp_path / str(parts), training_options(learner.experiment, None, None), False, False)
+        train_learner(learner, tmp_path / str(parts), False, False)
         told.append(list(dict.fromkeys((tmp_path / "notes").read_text().split())))
         (tmp_path / "notes").unlink()
     assert told[0] == told[1]
@@ -138,7 +137,7 @@ def test_a_part_is_played_as_the_agent_was_annealed(tmp_path):
 
 def test_a_part_of_an_agent_whose_layers_come_later_is_refused_in_one_line(tmp_path):
     trained(write_training(tmp_path), tmp_path / "out")
-    learner, _ = resume_learner(tmp_path / "out", None, None)
+    learner = resume_learner(tmp_path / "out")
     learner.agent.register_buffer("later", torch.zeros(1))
     with pytest.raises(AgentError, match="make all layers and buffers in __init__"):
         part_of_update(tmp_path / "out", weights_as_bytes(learner.agent), 0, 4)
@@ -151,9 +150,8 @@ def test_an_engine_that_cannot_be_had_leaves_nothing(tmp_path):
         yield
 
     learner = Learner(load_experiment(write_training(tmp_path, imitate="fcfs")), AgentChoice(str(AGENT)))
-    how = training_options(learner.experiment, None, None)
     with pytest.raises(OptionsError, match="no such engine"):
-        train_learner(learner, tmp_path / "out", how, False, False, cannot())
+        train_learner(learner, tmp_path / "out", False, False, cannot())
     assert not (tmp_path / "out").exists()
 
 
@@ -177,8 +175,7 @@ def test_a_training_in_parts_goes_on_as_if_it_had_never_ended(tmp_path):
     whole = trained(options, tmp_path / "whole")
     output = tmp_path / "cut"
     trained(options, output, episodes=4)
-    learner, _ = resume_learner(output, None, 8)
-    train_learner(learner, output, training_options(learner.experiment, 8, None), True, False)
+    train_learner(resume_learner(output, None, 8), output, True, False)
     assert left_in(output)[1:] == whole[1:]
     assert left_in(output)[0].partition("'counters'")[0] == whole[0].partition("'counters'")[0]
 

@@ -9,8 +9,9 @@ import pytest
 import torch
 from agents_for_tests import APPENDIX_G, ClassicAgent, FixedSequence, RandomAgent
 from torch import nn
-from toy import ACTIONS, NAMES, PLACES, Walk
+from toy import ACTIONS, LAYOUT, NAMES, PLACES, Walk
 
+from hdeeprm_like.decision.layout import plain_layout
 from hdeeprm_like.errors import AgentError
 from hdeeprm_like.learning.agents import LearningAgent, PolicyLearningAgent, ValueLearningAgent, entropy
 from hdeeprm_like.learning.loading import build_agent, load_agent_class
@@ -24,7 +25,7 @@ OPTIONS = {"gamma": 0.9, "hidden": 8, "lr": 0.01}
 def agent_in(tmp_path, source, options=OPTIONS):
     path = tmp_path / "my_agent.py"
     path.write_text(source)
-    return build_agent(load_agent_class(str(path)), options, (PLACES + 1,), ACTIONS, seed=1)
+    return build_agent(load_agent_class(str(path)), options, LAYOUT, seed=1)
 
 
 class Table(PolicyLearningAgent, ValueLearningAgent):
@@ -221,8 +222,8 @@ assert len(NAMES) == ACTIONS
 @pytest.mark.parametrize(("name", "weights"), [("reinforce", 7 * 20 + 21 * 3), ("actor_critic", 7 * 20 + 21 * 4)])
 def test_a_list_of_units_is_one_layer_each(name, weights):
     agent_class = load_agent_class(str(AGENTS / f"{name}.py"))
-    agent = build_agent(agent_class, {"gamma": 0.9, "hidden": [20]}, (6,), 3)
+    agent = build_agent(agent_class, {"gamma": 0.9, "hidden": [20]}, plain_layout((6,), "abc"))
     assert sum(one.numel() for one in agent.parameters()) == weights
-    deeper = build_agent(agent_class, {"gamma": 0.9, "hidden": [16] * 4}, (6,), 3)
-    as_before = build_agent(agent_class, {"gamma": 0.9, "hidden": 16}, (6,), 3)
+    deeper = build_agent(agent_class, {"gamma": 0.9, "hidden": [16] * 4}, plain_layout((6,), "abc"))
+    as_before = build_agent(agent_class, {"gamma": 0.9, "hidden": 16}, plain_layout((6,), "abc"))
     assert all(map(torch.equal, deeper.state_dict().values(), as_before.state_dict().values()))

@@ -5,13 +5,14 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from toy import ACTIONS, NAMES, PLACES, Walk
+from toy import LAYOUT, NAMES, Walk
 
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.learning.callbacks import MLflow, WeightsAndBiases, callbacks_named
 from hdeeprm_like.learning.loading import build_agent, load_agent_class
-from hdeeprm_like.learning.training import TrainingOptions, train
+from hdeeprm_like.learning.training import Played, Training
+from hdeeprm_like.option_sections import TrainingSection
 
 AGENTS = Path(__file__).parents[2] / "agents"
 
@@ -66,11 +67,10 @@ class FakeMlflow(Notebook):
 
 
 def trained(folder, *callbacks, episodes=2, resume=False, **options):
-    options = TrainingOptions(episodes=episodes, envs=1, checkpoint_every=1, **options)
-    agent = build_agent(load_agent_class(str(AGENTS / "reinforce.py")), {"gamma": 0.9}, (PLACES + 1,), ACTIONS)
-    how = {"quiet": True, "tensorboard": False, "resume": resume, "callbacks": callbacks}
+    options = TrainingSection(episodes=episodes, envs=1, checkpoint_every=1, **options)
+    agent = build_agent(load_agent_class(str(AGENTS / "reinforce.py")), {"gamma": 0.9}, LAYOUT)
     evaluation = Walk if options.evaluate_every else None
-    train(agent, Walk, NAMES, folder, options, evaluation=evaluation, **how)
+    Training(agent, Played(Walk, NAMES, evaluation), folder, options).run(resume, quiet=True, callbacks=callbacks)
 
 
 def test_a_callback_gets_the_beginning_each_episode_each_evaluation_and_the_end(tmp_path):

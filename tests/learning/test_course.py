@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from test_rollout import Counters, Odd
-from toy import ACTIONS, PLACES, Walk, optimum
+from toy import LAYOUT, Walk, optimum
 
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.decision.episode import Episode
@@ -15,7 +15,8 @@ from hdeeprm_like.learning.agents import Batch
 from hdeeprm_like.learning.loading import build_agent, load_agent_class
 from hdeeprm_like.learning.ppo import Advantages
 from hdeeprm_like.learning.rollout import batched_rollout, rollout_by_parts
-from hdeeprm_like.learning.training import TrainingOptions, evaluate, play_episodes, train
+from hdeeprm_like.learning.training import Played, Training, evaluate, play_episodes
+from hdeeprm_like.option_sections import TrainingSection
 
 CPU = torch.device("cpu")
 
@@ -27,7 +28,7 @@ def in_the_repository(monkeypatch, request):
 
 def walker(file="ppo", **options):
     given = {"gamma": 1.0, "hidden": 16, "lr": 0.01, **options}
-    return build_agent(load_agent_class(f"agents/{file}.py"), given, (PLACES + 1,), ACTIONS, seed=2)
+    return build_agent(load_agent_class(f"agents/{file}.py"), given, LAYOUT, seed=2)
 
 
 def test_learning_rate_and_entropy_go_linearly_to_their_ends():
@@ -70,8 +71,8 @@ def test_a_budget_in_decisions_ends_the_training_and_sets_its_schedule(tmp_path)
     agent, left = walker(), []
     plain = agent.anneal
     agent.anneal = lambda share: left.append(share) or plain(share)
-    how = TrainingOptions(envs=2, steps=75, checkpoint_every=1)  # an episode of the toy has 10 decisions
-    assert train(agent, Walk, ["a", "b", "c", "d"], tmp_path, how, quiet=True, tensorboard=False) == 8
+    how = TrainingSection(envs=2, steps=75, checkpoint_every=1)  # an episode of the toy has 10 decisions
+    assert Training(agent, Played(Walk, ["a", "b", "c", "d"]), tmp_path, how).run(quiet=True, callbacks=()) == 8
     assert left == pytest.approx([1.0, 1 - 20 / 75, 1 - 40 / 75, 1 - 60 / 75])
 
 

@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 from toy import numbers_in
 
+from hdeeprm_like.decision.layout import plain_layout
 from hdeeprm_like.experiment import space_of
 from hdeeprm_like.formats.platform_json import read_platform
 from hdeeprm_like.formats.workload_json import read_workload
 from hdeeprm_like.learning.loading import build_agent, load_agent_class
-from hdeeprm_like.learning.training import TrainingOptions, evaluate, train
+from hdeeprm_like.learning.training import Played, Training, evaluate
+from hdeeprm_like.option_sections import TrainingSection
 from hdeeprm_like.options import EnvOptions
 from hdeeprm_like.run.episodes import Plays, makespan
 
@@ -34,10 +36,11 @@ def learn(plays, folder, seed):
     """Train as the options say; return the agent and (E,) the probability of the optimal actions in each episode."""
     options = {name: AGENT[name] for name in ("gamma", "hidden", "lr")}
     system = plays(0).system
-    observed, actions = system.observer.shape, system.actions
-    agent = build_agent(load_agent_class(str(ROOT / "agents/reinforce.py")), options, observed, actions.size, seed=seed)
-    names = actions.names
-    train(agent, plays, names, folder, TrainingOptions(**OPTIONS["training"]), quiet=True, tensorboard=False)
+    names = system.actions.names
+    layout = plain_layout(system.observer.shape, names)
+    agent = build_agent(load_agent_class(str(ROOT / "agents/reinforce.py")), options, layout, seed=seed)
+    section = TrainingSection.model_validate(OPTIONS["training"])
+    Training(agent, Played(plays, names), folder, section).run(quiet=True, callbacks=())
     probabilities = np.array(json.loads((folder / "probs.json").read_text())["probs"])
     return agent, probabilities[[names.index(name) for name in OPTIMAL]].sum(0)
 

@@ -8,8 +8,11 @@ import torch
 from test_agents import APPENDIX_G
 
 import hdeeprm_like.learning
+from hdeeprm_like.decision.layout import plain_layout
 from hdeeprm_like.errors import AgentError, OptionsError
 from hdeeprm_like.learning.loading import build_agent, find_device, load_agent_class
+
+LAYOUT = plain_layout((6,), "abc")
 
 TWO = APPENDIX_G + "\nclass Another(MyLearningAgent):\n    pass\n"
 
@@ -70,7 +73,7 @@ OWN_OPTION = APPENDIX_G.replace("observation_size):", "observation_size, tempera
 
 def test_further_options_reach_the_constructor_by_name(tmp_path):
     kind = load_agent_class(str(written(tmp_path, OWN_OPTION)))
-    agent = build_agent(kind, {"gamma": 0.9, "hidden": 4, "temperature": 2.5}, (6,), 3)
+    agent = build_agent(kind, {"gamma": 0.9, "hidden": 4, "temperature": 2.5}, LAYOUT)
     assert agent.temperature == 2.5
     assert (agent.input.in_features, agent.output.out_features) == (6, 3)
 
@@ -78,25 +81,25 @@ def test_further_options_reach_the_constructor_by_name(tmp_path):
 def test_an_option_that_the_agent_does_not_know_is_refused_with_the_nearest(tmp_path):
     kind = load_agent_class(str(written(tmp_path, OWN_OPTION)))
     with pytest.raises(OptionsError, match=r"agent\.temperatur: .*did you mean 'temperature'"):
-        build_agent(kind, {"gamma": 0.9, "hidden": 4, "temperatur": 2.5}, (6,), 3)
+        build_agent(kind, {"gamma": 0.9, "hidden": 4, "temperatur": 2.5}, LAYOUT)
 
 
 def test_an_option_that_the_agent_needs_is_asked_for(tmp_path):
     kind = load_agent_class(str(written(tmp_path, APPENDIX_G)))
     with pytest.raises(OptionsError, match="wants the agent option 'hidden'"):
-        build_agent(kind, {"gamma": 0.9}, (6,), 3)
+        build_agent(kind, {"gamma": 0.9}, LAYOUT)
 
 
 def test_an_exception_in_the_constructor_is_reported_with_file_and_line(tmp_path):
     source = APPENDIX_G.replace("hidden, action_size)\n\n", "hiden, action_size)\n\n")
     kind = load_agent_class(str(written(tmp_path, source)))
     with pytest.raises(AgentError, match=r"my_agent\.py:10: NameError.*hiden"):
-        build_agent(kind, {"gamma": 0.9, "hidden": 4}, (6,), 3)
+        build_agent(kind, {"gamma": 0.9, "hidden": 4}, LAYOUT)
 
 
 def test_the_same_seed_gives_the_same_weights(tmp_path):
     kind = load_agent_class(str(written(tmp_path, APPENDIX_G)))
-    first, second, other = (build_agent(kind, {"gamma": 1.0, "hidden": 4}, (6,), 3, seed=s) for s in (1, 1, 2))
+    first, second, other = (build_agent(kind, {"gamma": 1.0, "hidden": 4}, LAYOUT, seed=s) for s in (1, 1, 2))
     assert torch.equal(first.input.weight, second.input.weight)
     assert not torch.equal(first.input.weight, other.input.weight)
 

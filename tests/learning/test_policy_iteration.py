@@ -16,11 +16,12 @@ from hdeeprm_like.decision.presets import Space
 from hdeeprm_like.decision.rewards import OBJECTIVES
 from hdeeprm_like.errors import AgentError
 from hdeeprm_like.learning.checkpoint import read_checkpoint
-from hdeeprm_like.learning.comparisons import IterationOptions, improve
+from hdeeprm_like.learning.comparisons import improve
 from hdeeprm_like.learning.loading import build_agent, load_agent_class
-from hdeeprm_like.learning.paired_rollouts import PairedRollouts, Sampling
-from hdeeprm_like.learning.policy_iteration import iterate_policy, validation_of
+from hdeeprm_like.learning.paired_rollouts import PairedRollouts
+from hdeeprm_like.learning.policy_iteration import PolicyIteration, validation_of
 from hdeeprm_like.learning.weights import weights_of
+from hdeeprm_like.option_sections import PolicyIterationSection
 from hdeeprm_like.run.batch import FIGURES
 from hdeeprm_like.run.episodes import Plays
 
@@ -52,14 +53,12 @@ def plays_of(space, jobs=crowded, cores=1, clock="textbook"):
 def agent_of(space, file="ppo.py", cores=1, **options):
     layout = space.layout(pool(cores), crowded(0).limits())
     options = {"gamma": 1.0, "hidden": [16], "lr": 0.01} | options
-    agent = build_agent(
-        load_agent_class(str(AGENTS / file)), options, layout.shape, len(layout.actions), layout=layout, seed=1
-    )
-    return agent, layout
+    return build_agent(load_agent_class(str(AGENTS / file)), options, layout, seed=1), layout
 
 
 def sampling(**changes):
-    return Sampling(**({"windows": 8, "every": 2, "horizon": 0.0, "lasts": 0.0, "branches": 16} | changes))
+    few = {"windows": 8, "every": 2, "horizon": 0.0, "lasts": 0.0, "branches": 16}
+    return PolicyIterationSection(**(few | changes))
 
 
 def rollouts_of(space, jobs=crowded, clock="textbook", **changes):
@@ -99,14 +98,14 @@ def test_the_same_is_found_whatever_branches_are_played_at_once():
 
 def iterated(folder, costs):
     """One iteration: the agent, the candidates that were tried and the policy of `best.pt`, given their costs."""
-    rollouts, candidates, given = rollouts_of(ORDERS), [], iter(costs)
+    rollouts = rollouts_of(ORDERS, iterations=1, epochs=10, minibatch=32)
+    candidates, given = [], iter(costs)
 
     def validate(agent):
         candidates.append(weights_of(agent))
-        return {"reward": -np.array(next(given))}
+        return np.array(next(given)), {}
 
-    how = IterationOptions(iterations=1, epochs=10, minibatch=32)
-    iterate_policy(rollouts, validate, ("ljf", "sjf"), folder, how, quiet=True, tensorboard=False)
+    PolicyIteration(rollouts, validate, ("ljf", "sjf"), folder).run(quiet=True, callbacks=())
     return weights_of(rollouts.agent), candidates, read_checkpoint(folder / "best.pt")["parameters"]
 
 
@@ -141,7 +140,7 @@ def test_nothing_is_learned_of_advantages_that_are_noise():
     pairs, before = rollouts(0), weights_of(rollouts.agent)
     gains = np.random.default_rng(0).normal(size=len(pairs.gains))
     pairs.gains[:] = gains
-    found = improve(rollouts.agent, pairs, IterationOptions(epochs=3))
+    found = improve(rollouts.agent, pairs, sampling(epochs=3))
     assert abs(found["correlation"]) < 0.3
     assert found["loss"] <= 1.0
     if found["passes"] == 0.0:
@@ -150,7 +149,7 @@ def test_nothing_is_learned_of_advantages_that_are_noise():
 
 def trained(folder, iterations=3, resume=False, stop_at=None, validated=8, **options):
     """A policy that begins with the longest job first."""
-    rollouts = rollouts_of(ORDERS)
+    rollouts = rollouts_of(ORDERS, **({"iterations": iterations, "minibatch": 32, "epochs": 15} | options))
     windows = plays_of(ORDERS, lambda number: crowded(1000 + number))
     if stop_at is not None:
         whole, rollouts_how = rollouts.__call__, rollouts.how
@@ -163,10 +162,8 @@ def trained(folder, iterations=3, resume=False, stop_at=None, validated=8, **opt
         rollouts = type(
             "Stopping", (), {"__call__": lambda _, n, of: until(n, of), "how": rollouts.how, "agent": rollouts.agent}
         )()
-    how = IterationOptions(**({"iterations": iterations, "minibatch": 32, "epochs": 15} | options))
-    names = ("ljf", "sjf")
     validate = validation_of(windows, validated, FIGURES)
-    iterate_policy(rollouts, validate, names, folder, how, resume=resume, quiet=True, tensorboard=False)
+    PolicyIteration(rollouts, validate, ("ljf", "sjf"), folder).run(resume, quiet=True, callbacks=())
     return rollouts.agent
 
 

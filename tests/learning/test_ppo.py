@@ -5,12 +5,28 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from toy import ACTIONS, NAMES, PLACES, START, STEPS, Walk, legal, moves_of, numbers_in, observed, optimum, outcome
+from toy import (
+    ACTIONS,
+    LAYOUT,
+    NAMES,
+    PLACES,
+    START,
+    STEPS,
+    Walk,
+    legal,
+    moves_of,
+    numbers_in,
+    observed,
+    optimum,
+    outcome,
+)
 
 from hdeeprm_like.decision.episode import Episode
+from hdeeprm_like.decision.layout import plain_layout
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.learning.loading import build_agent, load_agent_class
-from hdeeprm_like.learning.training import TrainingOptions, evaluate, play_episodes, train
+from hdeeprm_like.learning.training import Played, Training, evaluate, play_episodes
+from hdeeprm_like.option_sections import TrainingSection
 
 AGENTS = Path(__file__).parents[2] / "agents"
 ENVS, UPDATES = 32, 40
@@ -20,14 +36,14 @@ CURVE_SEEDS, CURVE_UPDATES = 5, 32
 
 
 def agent_of(file, options, seed):
-    return build_agent(load_agent_class(str(AGENTS / file)), options, (PLACES + 1,), ACTIONS, seed=seed)
+    return build_agent(load_agent_class(str(AGENTS / file)), options, LAYOUT, seed=seed)
 
 
 def curve_of_ours(folder, seed, file="ppo.py", options=PPO, envs=ENVS, updates=UPDATES):
     """Return the agent and the (updates,) mean reward of the episodes of each update."""
     agent = agent_of(file, options, seed)
-    settings = TrainingOptions(episodes=envs * updates, envs=envs, checkpoint_every=10**6)
-    train(agent, Walk, NAMES, folder, settings, quiet=True, tensorboard=False)
+    settings = TrainingSection(episodes=envs * updates, envs=envs, checkpoint_every=10**6)
+    Training(agent, Played(Walk, NAMES), folder, settings).run(quiet=True, callbacks=())
     return agent, np.array(numbers_in(folder / "rewards.log")).reshape(updates, envs).mean(1)
 
 
@@ -181,7 +197,9 @@ def windows(lengths, features, seed):
 def test_what_is_0_at_the_end_of_observations_makes_no_difference_to_learning(shared, monkeypatch):
     episodes = list(windows((200, 1, 90), 50, 3))
     options = PPO | {"hidden": [16, 8], "shared": shared, "epochs": 2, "minibatch": 120}
-    trimmed, whole = (build_agent(load_agent_class(str(AGENTS / "ppo.py")), options, (50,), ACTIONS) for _ in range(2))
+    trimmed, whole = (
+        build_agent(load_agent_class(str(AGENTS / "ppo.py")), options, plain_layout((50,), NAMES)) for _ in range(2)
+    )
     seen, masks = torch.from_numpy(episodes[0].observations), torch.from_numpy(episodes[0].masks)
     plain = torch.log_softmax(whole.actor(seen).masked_fill(~masks, -torch.inf), 1)
     torch.testing.assert_close(trimmed.log_probabilities(seen, masks), plain)
@@ -190,7 +208,7 @@ def test_what_is_0_at_the_end_of_observations_makes_no_difference_to_learning(sh
     everything = lambda seen: torch.full((len(seen),), seen.shape[1])  # noqa: E731
     monkeypatch.setitem(type(whole).learn.__globals__, "widths_of", everything)
     assert losses == pytest.approx(whole.learn(episodes), abs=1e-5)
-    before = build_agent(load_agent_class(str(AGENTS / "ppo.py")), options, (50,), ACTIONS).actor[0].weight
+    before = build_agent(load_agent_class(str(AGENTS / "ppo.py")), options, plain_layout((50,), NAMES)).actor[0].weight
     assert (trimmed.actor[0].weight - before).abs().max() > 0.001  # it has learned
     for one, other in zip(trimmed.parameters(), whole.parameters(), strict=True):
         torch.testing.assert_close(one, other, atol=1e-4, rtol=1e-3)

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import torch
 from test_rollout import Counters
-from toy import ACTIONS, PLACES, Walk
+from toy import ACTIONS, NAMES, PLACES, Walk
 
+from hdeeprm_like.decision.layout import plain_layout
 from hdeeprm_like.learning.agents import Batch
 from hdeeprm_like.learning.loading import build_agent, load_agent_class
 from hdeeprm_like.learning.rollout import batched_rollout
@@ -15,7 +16,9 @@ OPTIONS = {"gamma": 1.0, "hidden": 8, "lr": 0.01}
 
 
 def remembering(observed, actions, seed=1):
-    return build_agent(load_agent_class("agents/recurrent.py"), OPTIONS, (observed,), actions, seed=seed)
+    return build_agent(
+        load_agent_class("agents/recurrent.py"), OPTIONS, plain_layout((observed,), NAMES[:actions]), seed=seed
+    )
 
 
 @pytest.fixture(autouse=True)

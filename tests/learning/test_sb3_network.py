@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from hdeeprm_like.cli.main import main
+from hdeeprm_like.decision.layout import plain_layout
 from hdeeprm_like.errors import AgentError
 from hdeeprm_like.learning.loading import build_agent, load_agent_class
 
@@ -33,7 +34,7 @@ def environment():
 def agent_of(path, environment, **options):
     kind = load_agent_class("agents/sb3_network.py")
     shape, actions = environment.observation_space.shape, environment.action_space.n
-    return build_agent(kind, {"model": str(path), **options}, shape, int(actions))
+    return build_agent(kind, {"model": str(path), **options}, plain_layout(shape, [""] * int(actions)))
 
 
 def seen(environment, count=64):
@@ -142,4 +143,4 @@ def test_a_network_for_another_space_is_refused_with_both_sizes(environment, tmp
     A2C("MlpPolicy", environment, device="cpu").save(tmp_path / "model.zip")
     kind = load_agent_class("agents/sb3_network.py")
     with pytest.raises(AgentError, match=r"sees 21 numbers and does 3 actions; here are 8 and 2"):
-        build_agent(kind, {"model": str(tmp_path / "model.zip")}, (8,), 2)
+        build_agent(kind, {"model": str(tmp_path / "model.zip")}, plain_layout((8,), "ab"))

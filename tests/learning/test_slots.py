@@ -38,9 +38,7 @@ def decisions(one, count=200, seed=0):
 
 
 def kernel(one, file="agents/kernel.py", **options):
-    return build_agent(
-        load_agent_class(file), {"gamma": 1.0, **options}, one.shape, len(one.actions), seed=3, layout=one
-    )
+    return build_agent(load_agent_class(file), {"gamma": 1.0, **options}, one, seed=3)
 
 
 @pytest.fixture(autouse=True)

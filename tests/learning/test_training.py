@@ -13,28 +13,34 @@ import pytest
 import torch
 from toy import ACTIONS, NAMES, PLACES, Walk, numbers_in
 
+from hdeeprm_like.decision.layout import plain_layout
 from hdeeprm_like.errors import AgentError, OptionsError, ResultsError
 from hdeeprm_like.learning.checkpoint import load_agent, read_checkpoint, save_checkpoint
 from hdeeprm_like.learning.constant_policy import best_constant_policy, constant_policy_means
 from hdeeprm_like.learning.loading import build_agent, load_agent_class
-from hdeeprm_like.learning.training import TrainingOptions, evaluate, train
+from hdeeprm_like.learning.training import Played, Training, evaluate
+from hdeeprm_like.option_sections import TrainingSection
 
 AGENTS = Path(__file__).parents[2] / "agents"
 OPTIONS = {"gamma": 0.95, "hidden": 8, "lr": 0.01}
+WALKS = Played(Walk, NAMES)
 FILES = ["reinforce.py", "actor_critic.py", "ppo.py"]
 
 
 def agent_of(file="reinforce.py", seed=3, observation=PLACES + 1, actions=ACTIONS, **options):
-    return build_agent(load_agent_class(str(AGENTS / file)), OPTIONS | options, (observation,), actions, seed=seed)
+    return build_agent(
+        load_agent_class(str(AGENTS / file)),
+        OPTIONS | options,
+        plain_layout((observation,), NAMES[:actions]),
+        seed=seed,
+    )
 
 
 def trained(folder, episodes=12, file="reinforce.py", resume=False, seed=3, new_episode=Walk, **options):
     agent = agent_of(file, seed)
-    settings = TrainingOptions(**{"episodes": episodes, "envs": 2, "checkpoint_every": 4, **options})
+    settings = TrainingSection(**{"episodes": episodes, "envs": 2, "checkpoint_every": 4, **options})
     evaluation = Walk if settings.evaluate_every else None
-    train(
-        agent, new_episode, NAMES, folder, settings, resume=resume, evaluation=evaluation, quiet=True, tensorboard=False
-    )
+    Training(agent, Played(new_episode, NAMES, evaluation), folder, settings).run(resume, quiet=True, callbacks=())
     return agent
 
 
@@ -276,21 +282,22 @@ def test_evaluating_changes_nothing_in_a_training(tmp_path):
 
 def test_measures_stand_beside_the_reward_and_can_choose_the_best(tmp_path):
     measures = {"steps_right": lambda walk: float(np.sum(walk.episode.actions == 2))}
-    options = TrainingOptions(episodes=4, envs=2, evaluate_every=2, evaluation_episodes=2, best="steps_right")
-    train(agent_of(), Walk, NAMES, tmp_path, options, evaluation=Walk, measures=measures, quiet=True, tensorboard=False)
+    how = {"episodes": 4, "envs": 2, "evaluate_every": 2, "evaluation_episodes": 2}
+    options, played = TrainingSection.model_construct(**how, best="steps_right"), Played(Walk, NAMES, Walk, measures)
+    Training(agent_of(), played, tmp_path, options).run(quiet=True, callbacks=())
     assert (tmp_path / "evaluations.csv").read_text().startswith("episode,reward,steps_right\n")
     with pytest.raises(OptionsError, match=r"training\.best is 'step'; reward, steps_right"):
-        train(agent_of(), Walk, NAMES, tmp_path, TrainingOptions(best="step"), measures=measures)
+        Training(agent_of(), played, tmp_path, TrainingSection.model_construct(best="step"))
 
 
 def test_the_mean_baseline_needs_several_episodes(tmp_path):
     agent = agent_of(baseline="mean")
     with pytest.raises(OptionsError, match="--envs 2 or more"):
-        train(agent, Walk, NAMES, tmp_path, TrainingOptions(episodes=2), quiet=True, tensorboard=False)
+        Training(agent, WALKS, tmp_path, TrainingSection(episodes=2)).run(quiet=True, callbacks=())
 
 
 def test_progress_is_shown_on_stderr(tmp_path, capsys):
-    train(agent_of(), Walk, NAMES, tmp_path, TrainingOptions(episodes=4, envs=2), tensorboard=False)
+    Training(agent_of(), WALKS, tmp_path, TrainingSection(episodes=4, envs=2)).run(callbacks=())
     shown = capsys.readouterr().err
     assert "episodes" in shown
     assert "4/4" in shown
@@ -298,7 +305,7 @@ def test_progress_is_shown_on_stderr(tmp_path, capsys):
 
 def test_where_tensorboard_is_missing_a_line_says_so(tmp_path, monkeypatch, caplog):
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
-    train(agent_of(), Walk, NAMES, tmp_path, TrainingOptions(episodes=2), quiet=True)
+    Training(agent_of(), WALKS, tmp_path, TrainingSection(episodes=2)).run(quiet=True)
     assert "install hdeeprm_like[tensorboard]" in caplog.text
 
 
@@ -317,6 +324,5 @@ def test_an_agent_that_can_prefer_nothing_says_so():
 
 def test_events_for_tensorboard_are_written_where_it_is_installed(tmp_path):
     pytest.importorskip("tensorboard")
-    options = TrainingOptions(episodes=4, envs=2)
-    train(agent_of(), Walk, NAMES, tmp_path, options, quiet=True)
+    Training(agent_of(), WALKS, tmp_path, TrainingSection(episodes=4, envs=2)).run(quiet=True)
     assert list((tmp_path / "tensorboard").glob("events.out.*"))

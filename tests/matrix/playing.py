@@ -24,7 +24,7 @@ from hdeeprm_like.formats.windows import Window
 from hdeeprm_like.gym import environment, environments
 from hdeeprm_like.launch.drivers import Classic
 from hdeeprm_like.launch.in_process import launch
-from hdeeprm_like.launch.peers import Embedded, InProcess
+from hdeeprm_like.launch.peers import InProcess, Peer
 from hdeeprm_like.launch.with_batsim import launch_batsim
 from hdeeprm_like.options import Options
 from hdeeprm_like.refusals import refusal_of
@@ -125,7 +125,7 @@ class InProcess5(InProcess):
         assert server5.play(server5.read_command_line(words)[0], lambda message: talk.answer(message).encode())
 
 
-class Embedded5(Embedded):
+class Embedded5(Peer):
     """Our server for Batsim 5, in this process."""
 
     version: int = 5
@@ -244,7 +244,7 @@ DRIVERS = {
     "simulate-textbook": Driver(in_process("textbook"), refusals.SIMULATE, "textbook"),
     "simulate-one-by-one": Driver(in_process("one-by-one"), refusals.SIMULATE, "one-by-one", weight=2),
     "launch": Driver(launched, refusals.LAUNCH, "batsim", FILES, TEXT),
-    "batsim4": Driver(over_server(Embedded("embedded")), refusals.BATSIM, "batsim", FILES, TEXT),
+    "batsim4": Driver(over_server(Peer("embedded")), refusals.BATSIM, "batsim", FILES, TEXT),
     "batsim5": Driver(over_server(Embedded5("embedded")), refusals.BATSIM, "batsim", FILES, 2e-3),
     "env-batsim": Driver(single("batsim"), refusals.ENVIRONMENT, "batsim", NOT_WHOLE, draws_alike=False),
     "env-textbook": Driver(single("textbook"), refusals.ENVIRONMENT, "textbook", NOT_WHOLE, draws_alike=False),

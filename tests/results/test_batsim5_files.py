@@ -52,9 +52,9 @@ def test_a_folder_without_results_says_so(tmp_path):
 
 def test_the_makespan_of_batsim_5_begins_with_the_first_submission(tmp_path):
     row = JobRow("1", "w0", "w0!p", 5.0, 1, -1.0, True, "COMPLETED_SUCCESSFULLY", 7.0, 3.0, "0", 4.0)
-    zero = {"consumed_joules": 0.0, "machine_seconds": {}, "grouped_switches": 0, "machine_switches": 0}
+    zero = {"consumed_joules": 0.0, "machine_seconds": {}, "switches": (0, 0)}
     for rows, makespan, mean in (([row], 5.0, 2.0), ([], 0.0, None)):
-        summary = summary_of_ended(ended_of(rows), machines=1, scheduling_time=0.0, simulation_time=0.0, **zero)
+        summary = summary_of_ended(ended_of(rows), machines=1, wall_clock=(0.0, 0.0), **zero)
         batsim5_files.write_schedule(tmp_path / "schedule.json", summary, rows, "v5")
         written = json.loads((tmp_path / "schedule.json").read_text())
         assert (written["makespan"], written["mean_waiting_time"], written["batsim_version"]) == (makespan, mean, "v5")

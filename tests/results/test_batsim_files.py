@@ -35,8 +35,8 @@ def rejected(number, submit):
 
 
 def summary(rows, **changes):
-    zero = {"consumed_joules": 0.0, "machine_seconds": {}, "grouped_switches": 0, "machine_switches": 0}
-    return summary_of_ended(ended_of(rows), machines=4, scheduling_time=0.0, simulation_time=0.0, **zero | changes)
+    zero = {"consumed_joules": 0.0, "machine_seconds": {}, "switches": (0, 0)}
+    return summary_of_ended(ended_of(rows), machines=4, wall_clock=(0.0, 0.0), **zero | changes)
 
 
 def test_a_finished_job_is_written_as_batsim_did():

@@ -81,10 +81,8 @@ def lines_with(order, names, profiles, submit, walltime, start, finish, joules, 
     tasks["start"], tasks["finish"], tasks["joules"], tasks["outcome"] = start, finish, joules, outcome
     if cores is None:
         cores = Intervals(np.arange(count + 1) * 2, np.array([0, 6] * count), np.array([3, 6] * count))
-    times = np.array(submit, np.float64), np.array(walltime, np.float64)
-    return lines_of(
-        np.array(order), names_of(names, ids=True), names_of(profiles), times, np.array(size, np.int64), tasks, cores
-    )
+    asked = np.array(submit, np.float64), np.array(walltime, np.float64), np.array(size, np.int64)
+    return lines_of(np.array(order), (names_of(names, ids=True), names_of(profiles)), asked, tasks, cores)
 
 
 def written(lines, energy=True):
@@ -162,8 +160,8 @@ def test_names_that_a_reader_of_csv_would_split_are_quoted(names):
     count = len(names)
     tasks = np.zeros(count, TASK)
     cores = Intervals(np.zeros(count + 1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64))
-    ids, times = names_of([f"w0!{name}" for name in names], ids=True), (np.zeros(count), np.full(count, np.inf))
-    lines = lines_of(np.arange(count), ids, names_of(names), times, np.ones(count, np.int64), tasks, cores)
+    ids, asked = names_of([f"w0!{name}" for name in names], ids=True), (np.zeros(count), np.full(count, np.inf))
+    lines = lines_of(np.arange(count), (ids, names_of(names)), (*asked, np.ones(count, np.int64)), tasks, cores)
     text = b"".join(bytes(part) for part in job_lines(lines)).decode()
     assert [(row[0], row[2]) for row in csv.reader(io.StringIO(text, newline=""))] == [(name, name) for name in names]
     assert [(row.job_id, row.profile) for row in rows_of(lines)] == [(name, name) for name in names]

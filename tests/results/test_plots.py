@@ -12,7 +12,7 @@ from test_run_page import left_run
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.results.pictures import Look, unit_of_time
-from hdeeprm_like.results.plots import COLOURED_BY, PICTURES, compare, draw
+from hdeeprm_like.results.plots import COLOURED_BY, PICTURES, Part, compare, draw
 from hdeeprm_like.results.plots.charts import STRETCHES, binned
 from hdeeprm_like.results.plots.classes import classes_of
 from hdeeprm_like.results.plots.differences import start_differences
@@ -132,7 +132,7 @@ def test_a_name_in_the_middle_of_a_box_takes_no_room_where_another_part_is_shown
     """matplotlib warned that nothing was left for the axes, and the name stood beside them."""
     jobs = open_run(CONSOLIDATED).jobs
     longest = np.nanargmax(jobs.run)
-    draw("gantt", CONSOLIDATED, tmp_path / "g.png", span=(jobs.start[longest], jobs.start[longest] + 1.0))
+    draw("gantt", CONSOLIDATED, tmp_path / "g.png", part=Part(jobs.start[longest], jobs.start[longest] + 1.0))
 
 
 def test_jobs_are_coloured_by_what_is_asked_and_a_legend_says_so(tmp_path, monkeypatch):

@@ -195,10 +195,12 @@ def predictor(rng, good, folder):
 def checkpoint(rng, good, folder):
     import torch
 
+    from hdeeprm_like.decision.layout import plain_layout
     from hdeeprm_like.learning.checkpoint import counters_of, read_checkpoint, resume_agent, save_checkpoint
     from hdeeprm_like.learning.loading import build_agent, load_agent_class
 
-    agent = build_agent(load_agent_class(str(ROOT / "agents" / "reinforce.py")), {"gamma": 0.9, "hidden": 4}, (3,), 2)
+    kind = load_agent_class(str(ROOT / "agents" / "reinforce.py"))
+    agent = build_agent(kind, {"gamma": 0.9, "hidden": 4}, plain_layout((3,), "ab"))
     path = folder / "c.pt"
     save_checkpoint(path, agent, ("a", "b"))
     if rng.random() < 0.5:
@@ -231,7 +233,7 @@ def logs_of_a_training(rng, good, folder):
     (folder / "losses.log").write_bytes(changed_bytes(rng, b"0.1\n0.2\n", 2))
 
     def reopen():
-        log = TrainingLog(folder, ("a", "b"), rng.choice([0, 1, 2, 10**9]), tensorboard=False)
+        log = TrainingLog(folder, ("a", "b"), rng.choice([0, 1, 2, 10**9]))
         log.close()
         return log
 

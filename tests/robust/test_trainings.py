@@ -11,26 +11,27 @@ import time
 import pytest
 import torch
 from robust_inputs import ROOT, refused, trace, write_inputs
-from toy import NAMES, Walk
+from toy import LAYOUT, NAMES, Walk
 
 from hdeeprm_like.errors import AgentError, ResultsError
 from hdeeprm_like.learning.checkpoint import load_agent, read_checkpoint
 from hdeeprm_like.learning.loading import build_agent, load_agent_class
 from hdeeprm_like.learning.logs import TrainingLog
-from hdeeprm_like.learning.training import TrainingOptions, train
+from hdeeprm_like.learning.training import Played, Training
+from hdeeprm_like.option_sections import TrainingSection
 
 REINFORCE = str(ROOT / "agents" / "reinforce.py")
 
 
 def agent_of(seed=7):
     options = {"gamma": 1.0, "hidden": 8, "lr": 0.01}
-    return build_agent(load_agent_class(REINFORCE), options, (6,), 4, seed=seed)
+    return build_agent(load_agent_class(REINFORCE), options, LAYOUT, seed=seed)
 
 
 def trained(folder, resume=False, episodes=4):
-    how = TrainingOptions(episodes, envs=2, checkpoint_every=2, evaluate_every=2, evaluation_episodes=2)
+    given = {"episodes": episodes, "envs": 2, "checkpoint_every": 2, "evaluate_every": 2, "evaluation_episodes": 2}
     agent = agent_of()
-    train(agent, Walk, NAMES, folder, how, resume=resume, evaluation=Walk, quiet=True, tensorboard=False)
+    Training(agent, Played(Walk, NAMES, Walk), folder, TrainingSection(**given)).run(resume, quiet=True, callbacks=())
     return agent
 
 
@@ -136,7 +137,7 @@ def test_bytes_that_are_no_text_in_the_progress_are_told_in_one_line(checkpoint,
 
 def test_a_log_that_cannot_be_read_leaves_no_file_open(tmp_path):
     (tmp_path / "progress.csv").write_bytes(b"p:a\n\xff\n")
-    log = TrainingLog(tmp_path, ("a",), 1, tensorboard=False)
+    log = TrainingLog(tmp_path, ("a",), 1)
     with pytest.raises(ResultsError):
         log.close()
 

@@ -10,16 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from slurm_shows import (
-    JOBS,
-    scontrol_jobs,
-    scontrol_nodes,
-    sinfo,
-    sinfo_lines,
-    squeue,
-    squeue_fields,
-    squeue_lines,
-)
+from slurm_shows import JOBS, scontrol_jobs, scontrol_nodes, sinfo, sinfo_lines, squeue, squeue_fields, squeue_lines
 from test_shown import comparable
 
 from hdeeprm_like.cli.main import main
@@ -63,9 +54,8 @@ class Stands:
     def list_jobs(self, jobs=JOBS):
         (self.folder / "fields.txt").write_text(squeue_fields(jobs))
         (self.folder / "squeue.txt").write_text(squeue_lines(jobs))
-        self.write(
-            "squeue", f'case "$*" in *-O*) cat {self.folder}/fields.txt;; *) cat {self.folder}/squeue.txt;; esac'
-        )
+        fields, lines = f"{self.folder}/fields.txt", f"{self.folder}/squeue.txt"
+        self.write("squeue", f'case "$*" in *-O*) cat {fields};; *) cat {lines};; esac')
 
     def fail(self, name, said):
         self.write(name, f"echo '{said}' >&2; exit 1")
@@ -119,21 +109,15 @@ def test_jobs_that_cannot_be_read_are_no_jobs_that_have_ended(stands):
         programs.jobs()
     stands.write("scontrol", "cat > /dev/null; echo slurm_load_jobs error: Invalid job id specified >&2; exit 1")
     assert {job.number for job in programs.jobs()} == {job.number for job in JOBS}
-    stands.write(
-        "scontrol", "cat > /dev/null; echo slurm_load_jobs error: Unable to contact slurm controller >&2; exit 1"
-    )
+    stands.write("scontrol", f"cat > /dev/null; echo {AWAY} >&2; exit 1")
     with pytest.raises(ContactLost, match="Unable to contact"):
         programs.jobs()
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        "slurm_load_jobs error: Unable to contact slurm controller (connect failure)",
-        "squeue: error: Munge encode failed: Failed to access socket",
-        "",
-    ],
-)
+AWAY = "slurm_load_jobs error: Unable to contact slurm controller"
+
+
+@pytest.mark.parametrize("said", [f"{AWAY} (connect failure)", "squeue: error: Munge encode failed: Failed", ""])
 def test_a_slurm_that_does_not_answer_is_lost(stands, said):
     stands.fail("squeue", said)
     with pytest.raises(ContactLost, match="squeue"):
@@ -223,6 +207,7 @@ def test_status_tells_what_is_set(stands, capsys):
         (["--policy", "sjf+easyP"], "actual run times"),
         (["--policy", "oracle"], "actual run times"),
         (["--policy", "scored:missing.json"], "missing.json"),
+        (["--policy", "saf+bounded"], "cannot guarantee starts, because Slurm starts the jobs"),
     ],
 )
 def test_a_watch_that_cannot_be_is_refused_in_one_line(stands, words, why, capsys):
@@ -238,39 +223,52 @@ def test_numbers_that_slurm_does_not_know_are_refused(capsys):
     assert "at most 2,000,000,000 are possible" in capsys.readouterr().err
 
 
-def test_guaranteed_starts_are_refused_where_slurm_starts_the_jobs(capsys):
-    assert main(["slurm", "watch", "--policy", "saf+bounded"]) == 2
-    assert "cannot guarantee starts, because Slurm starts the jobs" in capsys.readouterr().err
-
-
 def test_without_slurms_programs_there_is_no_watch(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("PATH", str(tmp_path))
     assert main(["slurm", "watch", "--policy", "sjf", "--state", str(tmp_path / "f.json")]) == 2
     assert "squeue, sinfo, scontrol: not found in PATH" in capsys.readouterr().err
 
 
+def start_watch(stands, *words, policy="sjf", **environment):
+    """Start a watch in a process of its own."""
+    words = ("watch", "--policy", policy, "--state", "f.json", "--log", "w.jsonl", *words)
+    return subprocess.Popen(
+        [sys.executable, "-m", "hdeeprm_like", "slurm", *words],
+        env=os.environ | {"PYTHONPATH": str(ROOT)} | environment, cwd=stands.folder, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )  # fmt: skip
+
+
+def wait_until(true, watch=None):
+    """Wait until something is true, while a watch still runs."""
+    deadline = time.monotonic() + 600
+    while not true():
+        assert time.monotonic() < deadline
+        assert watch is None or watch.poll() is None
+        time.sleep(0.02)
+
+
+def events_of(stands):
+    """The events in the log of a watch, no line of which is half written."""
+    return [json.loads(line)["event"] for line in (stands.folder / "w.jsonl").read_text().splitlines()]
+
+
 # another moment
 @pytest.mark.lane(more=r"while it sets factors")
 @pytest.mark.parametrize("moment", ["while it sets factors", "afterwards"])
 def test_a_watch_that_is_killed_leaves_nothing_behind(stands, moment):
-    path, log = stands.folder / "f.json", stands.folder / "w.jsonl"
-    words = ("watch", "--policy", "sjf", "--apply", "--state", str(path), "--log", str(log))
-    command = [sys.executable, "-m", "hdeeprm_like", "slurm", *words]
+    path = stands.folder / "f.json"
     early = moment != "afterwards"
     if early:  # what sets factors waits until the watch is dead, with which Linux has killed it then
         stands.write("scontrol", f'test -z "$1" && until test -e over; do sleep 0.05; done\n{stands.scontrol}')
-    watch = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": str(ROOT)}, cwd=stands.folder)
-    deadline = time.monotonic() + 600
-    while len(FactorFile(path).factors if early else stands.lines("set")) < 2:  # of the two that wait and may start
-        assert time.monotonic() < deadline
-        assert watch.poll() is None
-        time.sleep(0.05)
+    watch = start_watch(stands, "--apply")
+    # of the two that wait and may start
+    wait_until(lambda: len(FactorFile(path).factors if early else stands.lines("set")) == 2, watch)
     watch.send_signal(signal.SIGKILL)
+    watch.stderr.close()
     watch.wait()
     (stands.folder / "over").touch()
-    while FactorFile(path).factors:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_until(lambda: not FactorFile(path).factors)
     assert sorted(stands.lines("set")[-2:]) == ["update JobId=12 SiteFactor=0", "update JobId=14 SiteFactor=0"]
     assert len(stands.lines("set")) == (2 if early else 4)
 
@@ -278,20 +276,11 @@ def test_a_watch_that_is_killed_leaves_nothing_behind(stands, moment):
 @pytest.mark.more
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_a_watch_ends_at_once_while_its_policy_is_compiled(stands, number):
-    log = stands.folder / "w.jsonl"
-    words = ("watch", "--policy", "multifactor", "--dry-run", "--state", "f.json", "--log", str(log))
-    watch = subprocess.Popen(
-        [sys.executable, "-m", "hdeeprm_like", "slurm", *words],
-        # an empty folder of machine code: the policy has to be compiled
-        env=os.environ | {"PYTHONPATH": str(ROOT), "HDEEPRM_LIKE_CACHE": str(stands.folder / "cache")},
-        cwd=stands.folder, stderr=subprocess.PIPE, text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )  # fmt: skip
-    deadline = time.monotonic() + 600
-    while sum("show config" in line for line in stands.lines("asked")) < 2:  # at the beginning, and at the first look
-        assert time.monotonic() < deadline
-        assert watch.poll() is None
-        time.sleep(0.05)
+    # an empty folder of machine code: the policy has to be compiled
+    cache = str(stands.folder / "cache")
+    watch = start_watch(stands, "--dry-run", policy="multifactor", HDEEPRM_LIKE_CACHE=cache)
+    # at the beginning, and at the first look
+    wait_until(lambda: sum("show config" in line for line in stands.lines("asked")) == 2, watch)
     time.sleep(1.0)
     assert watch.poll() is None
     watch.send_signal(number)
@@ -299,10 +288,9 @@ def test_a_watch_ends_at_once_while_its_policy_is_compiled(stands, number):
     assert "Traceback" not in error
     if number != signal.SIGKILL:
         assert watch.returncode == 0, error
-        events = [json.loads(line)["event"] for line in log.read_text().splitlines()]
+        events = events_of(stands)
         assert events[-1] == "end"
         assert "look" not in events  # the first look has the policy decide, when it is compiled
-        assert "look" not in events  # else nothing was compiled
     assert not stands.lines("set")
 
 
@@ -316,25 +304,14 @@ def moments_of_a_watch():
 
 @pytest.mark.parametrize(("number", "moment"), [*moments_of_a_watch()])
 def test_a_dry_watch_struck_at_any_moment_sets_nothing_and_another_goes_on(stands, number, moment):
-    log = stands.folder / "w.jsonl"
-    words = ("watch", "--policy", "sjf", "--dry-run", "--interval", "1", "--state", "f.json", "--log", str(log))
-    command = [sys.executable, "-m", "hdeeprm_like", "slurm", *words]
     for signal_sent in (number, signal.SIGTERM):
         before = len(stands.lines("asked"))
-        watch = subprocess.Popen(
-            command, env=os.environ | {"PYTHONPATH": str(ROOT)}, cwd=stands.folder, stderr=subprocess.PIPE, text=True,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-        )  # fmt: skip
-        deadline = time.monotonic() + 600
-        while len(stands.lines("asked")) < before + 3:  # it has begun to look
-            assert time.monotonic() < deadline
-            assert watch.poll() is None
-            time.sleep(0.02)
+        watch = start_watch(stands, "--dry-run", "--interval", "1")
+        wait_until(lambda: len(stands.lines("asked")) >= before + 3, watch)  # it has begun to look  # noqa: B023
         time.sleep(random.Random(f"{number} {moment}").random() * 3.0)
         watch.send_signal(signal_sent)
         _, error = watch.communicate(timeout=600)
         assert "Traceback" not in error
         assert watch.returncode == (-signal_sent if signal_sent == signal.SIGKILL else 0), error
     assert not stands.lines("set")
-    events = [json.loads(line)["event"] for line in log.read_text().splitlines()]  # no line is half written
-    assert events[-1] == "end"
+    assert events_of(stands)[-1] == "end"

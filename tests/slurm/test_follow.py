@@ -2,12 +2,13 @@
 
 import math
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from small import jobs
 
 from hdeeprm_like.cluster.pool import pool
-from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.decision.system import DecisionSystem
@@ -200,16 +201,16 @@ def test_whatever_is_shown_the_state_has_the_jobs_that_wait_and_run_at_the_end()
 @pytest.mark.parametrize("policy", ["sjf", "multifactor", "zoo:balanced"])
 def test_it_gives_the_order_that_the_simulator_gives_at_each_instant(policy):
     """The fourth driver: what a simulation does is shown as a Slurm would show it, and ranked by who follows that."""
-    jobs = random_jobs(90)
+    workload = random_jobs(90)
     actions = PolicyActions([baseline(policy)])
-    state = State(pool(16), jobs, needs=actions.needs, named=False, log=False)
-    play = Play(Simulator(state, jobs, "textbook"), DecisionSystem(state, actions))
+    state = State(pool(16), workload, needs=actions.needs, named=False, log=False)
+    play = Play(Simulator(state, workload, "textbook"), DecisionSystem(state, actions))
     follower = Follower(baseline(policy))
     compared = 0
     while play.advance():
         follower.look(T + state.now, as_slurm_shows(state), nodes(16))
         assert follower.system.state.free_cores == state.free_cores
-        if not (jobs.size[state.waiting] <= state.free_cores).any():
+        if not (workload.size[state.waiting] <= state.free_cores).any():
             play.act(0)  # where no job fits the queue need not be sorted, and no estimate is made
             continue
         numbers, ranked = follower.rank()
@@ -229,19 +230,11 @@ def test_it_gives_the_order_that_the_simulator_gives_at_each_instant(policy):
 def random_jobs(count):
     draw = np.random.default_rng(2)
     limits = draw.integers(1, 100, count) * 60.0
-    return Workload(
-        ids=tuple(f"w0!{n}" for n in range(count)),
-        profiles=("p",) * count,
-        submit=np.cumsum(draw.integers(0, 120, count)).astype(np.float64),
-        size=draw.integers(1, 13, count),
-        requested_time=limits,
-        requested_ops=limits * 1e9,
-        ops=np.zeros(count),
-        delay=np.ceil(limits * draw.uniform(0.05, 1.0, count)),
-        walltime=limits,
-        capacity=16,
-        user=draw.integers(1, 5, count),
-    )
+    submit = np.cumsum(draw.integers(0, 120, count)).astype(np.float64)
+    size = draw.integers(1, 13, count)
+    delay = np.ceil(limits * draw.uniform(0.05, 1.0, count))
+    made = jobs(submit=submit, size=size, estimate=limits, delay=delay, walltime=limits)
+    return replace(made, capacity=16, user=draw.integers(1, 5, count))
 
 
 def as_slurm_shows(state):

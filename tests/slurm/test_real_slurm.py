@@ -12,15 +12,16 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
 import numpy as np
 import pytest
 from real_slurm import RealSlurm, free_ports, missing, wait_until
+from small import jobs
 
 from hdeeprm_like.cluster.pool import pool
-from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.decision.system import DecisionSystem
@@ -248,25 +249,19 @@ def test_a_policy_orders_the_jobs_of_a_real_slurm_as_the_simulator_does_when_fed
 def simulated_order(shown, policy, at):
     """The order of the jobs that wait at a time in s since 1970, in a simulation of what Slurm shows."""
     begin = min(job.eligible for job in shown)
-    count = len(shown)
     limits = np.array([job.limit for job in shown])
     run_times = np.array([600.0 if job.phase == RUNS else 1.0 for job in shown])
-    jobs = Workload(
-        ids=tuple(f"w0!{job.number}" for job in shown),
-        profiles=("p",) * count,
+    made = jobs(
         submit=np.array([job.eligible - begin for job in shown]),
         size=np.array([job.cpus for job in shown]),
-        requested_time=limits,
-        requested_ops=limits * 1e9,
-        ops=np.zeros(count),
+        estimate=limits,
         delay=run_times,
         walltime=limits,
-        capacity=16,
-        user=np.ones(count, np.int64),
     )
+    workload = replace(made, capacity=16, user=np.ones(len(shown), np.int64))
     actions = PolicyActions([baseline(policy)])
-    state = State(pool(16), jobs, needs=actions.needs, named=False, log=False)
-    play = Play(Simulator(state, jobs, "textbook"), DecisionSystem(state, actions))
+    state = State(pool(16), workload, needs=actions.needs, named=False, log=False)
+    play = Play(Simulator(state, workload, "textbook"), DecisionSystem(state, actions))
     while play.advance() and state.known > int(state.tables.clock["submitted"][0]):
         play.act(0)
     ranked = actions.rank(0, state)  # at the instant of the last arrival; what changes with time does so for all alike

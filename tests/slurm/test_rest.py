@@ -82,27 +82,30 @@ def test_an_interface_that_goes_is_looked_for_again(served):
     assert slurm.jobs()
 
 
+SHOWN = squeue("24.05")
+
+
 @pytest.mark.parametrize(
-    ("status", "text", "words"),
-    [(401, "Authentication failure", "401 'Authentication failure'; SLURM_JWT"), (500, "a\nb", "500 'a")],
+    ("answer", "changed", "error", "words"),
+    [
+        ((401, "Authentication failure"), {}, ContactLost, "401 'Authentication failure'; SLURM_JWT"),
+        ((500, "a\nb"), {}, ContactLost, "500 'a"),
+        ((200, '{"jobs": ['), {}, ProtocolError, "not valid JSON"),  # nonsense is no loss, a flood or drops are one
+        ((200, SHOWN), {"LARGEST_ANSWER": 5}, ContactLost, "more than"),
+        ((200, SHOWN), {"READ_AT_ONCE": 100}, ContactLost, "does not end within 60 s"),
+    ],
 )
-def test_what_refuses_us_is_a_loss(served, status, text, words):
+def test_an_answer_that_is_no_list_of_jobs_is_a_loss_or_nonsense(served, monkeypatch, answer, changed, error, words):
     server, address = served
-    server.pages = {"/slurm/v0.0.46/jobs": (status, text)}
-    with pytest.raises(ContactLost, match=words) as error:
+    server.pages = {"/slurm/v0.0.46/jobs": answer}
+    clock = iter(range(0, 10_000, 25))
+    monkeypatch.setattr(rest, "time", SimpleNamespace(monotonic=lambda: next(clock)))  # 25 s from piece to piece
+    for name, value in changed.items():
+        monkeypatch.setattr(rest, name, value)
+    with pytest.raises(error, match=words) as raised:
         Rest(address, {}).jobs()
-    assert "\n" not in str(error.value)
-
-
-def test_nonsense_is_told_from_a_loss_and_a_flood_is_one(served, monkeypatch):
-    server, address = served
-    server.pages = {"/slurm/v0.0.46/jobs": (200, '{"jobs": [')}
-    with pytest.raises(ProtocolError, match="not valid JSON") as error:
-        Rest(address, {}).jobs()
-    assert not isinstance(error.value, ContactLost)
-    monkeypatch.setattr(rest, "LARGEST_ANSWER", 5)
-    with pytest.raises(ContactLost, match="more than"):
-        Rest(address, {}).jobs()
+    assert type(raised.value) is error
+    assert "\n" not in str(raised.value)
 
 
 @pytest.mark.parametrize("address", ["http://127.0.0.1:1", "unix:/nowhere/at/all"])
@@ -136,16 +139,6 @@ def test_a_password_in_the_address_is_refused_and_not_shown():
     with pytest.raises(OptionsError, match="is not used") as error:
         Rest("http://ada:secret@cluster", {})
     assert "secret" not in str(error.value)
-
-
-def test_an_answer_that_drips_is_a_loss(served, monkeypatch):
-    server, address = served
-    server.pages = {"/slurm/v0.0.46/jobs": (200, squeue("24.05"))}
-    monkeypatch.setattr(rest, "READ_AT_ONCE", 100)
-    clock = iter(range(0, 10_000, 25))
-    monkeypatch.setattr(rest, "time", SimpleNamespace(monotonic=lambda: next(clock)))  # 25 s from piece to piece
-    with pytest.raises(ContactLost, match="does not end within 60 s"):
-        Rest(address, {}).jobs()
 
 
 def test_a_token_goes_to_no_other_machine_in_the_clear():

@@ -6,10 +6,9 @@ import re
 import shlex
 import subprocess
 import sys
-import time
 
 import pytest
-from test_commands import ROOT, Stands
+from test_commands import ROOT, Stands, wait_until
 
 from hdeeprm_like.cli.main import parser
 
@@ -35,12 +34,8 @@ def test_a_command_of_the_page_works_as_typed(folder, line):
     log = folder / "watch.jsonl"
     looks = log.read_text().count('"look"') if log.exists() else 0
     run = subprocess.Popen(shlex.split(line), cwd=folder, env=environment, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 300
-    while " watch " in line and (not log.exists() or log.read_text().count('"look"') == looks):
-        assert run.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
     if " watch " in line:
+        wait_until(lambda: log.exists() and log.read_text().count('"look"') > looks, run)
         run.terminate()
     _, said = run.communicate(timeout=300)
     assert run.returncode == 0, said
@@ -54,19 +49,16 @@ def test_there_are_commands_to_run_and_lines_that_the_log_has(folder):
         assert list(line) == list(told[line["event"]])
 
 
-def test_the_unit_runs_commands_that_there_are():
-    unit = (ROOT / "systemd" / "hdeeprm-like-slurm.service").read_text()
-    commands = re.findall(r"^Exec\w+=\S+/hdeeprm-like (.*)$", unit, re.MULTILINE)
-    watch, restore = [parser().parse_args(shlex.split(words)) for words in commands]
+def commands_of(unit):
+    """What the lines of a unit of systemd that begin a command say, by their names."""
+    text = (ROOT / "systemd" / f"{unit}.service").read_text()
+    lines = re.findall(r"^(Exec\w+)=\S+/hdeeprm-like (.*)$", text, re.MULTILINE)
+    return {name: parser().parse_args(shlex.split(words)) for name, words in lines}
+
+
+def test_the_units_run_commands_that_there_are_and_restore_what_the_watch_has_set():
+    watch, after = commands_of("hdeeprm-like-slurm").values()
+    timer = commands_of("hdeeprm-like-slurm-restore")["ExecStart"]
     assert not watch.apply
-    assert watch.state == restore.state
-
-
-def test_the_timer_restores_the_file_of_the_watch_and_leaves_a_watch_alone():
-    units = [(ROOT / "systemd" / f"hdeeprm-like-slurm{name}.service").read_text() for name in ("", "-restore")]
-    watch, restore = [
-        parser().parse_args(shlex.split(re.search(r"^ExecStart=\S+/hdeeprm-like (.*)$", unit, re.MULTILINE)[1]))
-        for unit in units
-    ]
-    assert restore.unless_watched
-    assert restore.state == watch.state
+    assert watch.state == after.state == timer.state
+    assert timer.unless_watched

@@ -1,20 +1,18 @@
 """The watch of an imagined Slurm: few bounded changes, nothing set in a dry run, everything put back."""
 
 import json
-import math
 from threading import Event
 
 import pytest
+from test_follow import T, job
 
 from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.errors import OptionsError, ProtocolError
 from hdeeprm_like.slurm.commands import ContactLost, Denied
 from hdeeprm_like.slurm.factors import FactorFile, put_back, put_back_in_time
 from hdeeprm_like.slurm.journal import Journal, summary
-from hdeeprm_like.slurm.shown import OVER, RUNS, WAITS, Job, Node
+from hdeeprm_like.slurm.shown import OVER, RUNS, WAITS, Node
 from hdeeprm_like.slurm.watch import Watch, WatchOptions
-
-T = 1_700_000_000.0  # s since 1970
 
 
 class ImaginedSlurm:
@@ -73,9 +71,8 @@ class ImaginedSlurm:
         return {number: factor for number, factor in self.factors.items() if factor}
 
 
-def waiting(number, limit, user="ada", partition="normal", **other):
-    told = {"priority": 1, "reason": "", "start": math.nan, "end": math.nan, "eligible": T, "submit": T} | other
-    return Job(number=number, phase=WAITS, ran=False, user=user, partitions=(partition,), cpus=2, limit=limit, **told)
+def waiting(number, limit, **other):
+    return job(number, cpus=2, limit=limit, **other)
 
 
 class Room:
@@ -153,7 +150,7 @@ def test_the_file_is_written_before_slurm_is_told(room):
 
 
 def test_only_the_wanted_users_and_partitions_have_factors(tmp_path):
-    jobs = waiting(1, 300), waiting(2, 100, user="eve"), waiting(3, 200, partition="debug")
+    jobs = waiting(1, 300), waiting(2, 100, user="eve"), waiting(3, 200, partitions=("debug",))
     room = Room(tmp_path, *jobs, users=("ada",), partitions=("normal",))
     room.look()
     assert set(room.slurm.factors) == {1}
@@ -280,9 +277,7 @@ def test_changes_whose_answer_is_lost_are_made_again_and_never_forgotten(room):
 def test_a_number_that_stands_for_another_job_has_no_factor_yet(room):
     room.look()
     room.slurm.factors.clear()
-    room.slurm.shown = {
-        number: job._replace(submit=T + 12, eligible=T + 12) for number, job in room.slurm.shown.items()
-    }
+    room.slurm.shown = {number: waiting(number, one.limit, submit=12) for number, one in room.slurm.shown.items()}
     room.look()
     assert room.slurm.order == [2, 3, 1]
     assert len(room.slurm.set_now) == 3

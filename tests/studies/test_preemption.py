@@ -53,6 +53,13 @@ def test_no_more_jobs_give_way_than_are_needed_and_those_on_few_nodes_do_so_firs
     assert same(played(rows, BY_TIER, nodes=4).start, [1000 + AGAIN, 1500, 1000])
 
 
+def test_a_job_for_which_too_few_give_way_keeps_the_nodes_reserved_for_it():
+    # debug has two nodes, one of them busy until 2000 with a job that gives way to none. 2 wants both, and a low job
+    # has the other: so 3, which would run beyond 2000, may not take its place
+    rows = [(0, 2000, 1, HIGH), (0, 4000, 2, LOW), (10, 500, 2, HIGH), (20, 6000, 1, HIGH)]
+    assert same(played(rows, BY_TIER, nodes=4).start, [0, 2000 + AGAIN, 2000, 2500])
+
+
 @pytest.mark.parametrize(
     ("more", "start"),
     [

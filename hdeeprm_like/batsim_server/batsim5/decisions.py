@@ -205,8 +205,8 @@ def register_profile(simulation: Simulation5, event: SchedulerEvent) -> None:
     identifier = event.inside("profile").text("id")
     workload, _ = _new_name(simulation, event, identifier)
     reader = _reader(simulation, workload)
-    if identifier in reader.profiles:
-        raise ProtocolError(f"{event.where}: profile {identifier[:60]!r} exists already")
+    if identifier in reader.profiles or identifier in reader.profiles.gone:
+        raise ProtocolError(f"{event.where}: profile {identifier[:60]!r} exists already, or has existed")
     reader.profiles[identifier] = profile_from_message(event, reader)
 
 

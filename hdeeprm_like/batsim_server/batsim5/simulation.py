@@ -44,7 +44,7 @@ class Simulation5(Simulation):
 
     def machine_order(self, name: str) -> Any:
         """Return the sort key of host names: numbers in them count as numbers."""
-        return [int(word) if odd % 2 else word for odd, word in enumerate(re.split(r"([0-9]+)", name))]
+        return [int(word) if odd % 2 else word for odd, word in enumerate(re.split(r"([0-9]{1,18})", name))]
 
     def read_workload(self, path: Path, name: str) -> tuple[int, dict[str, Job], Profiles]:
         """Return the number of machines that a workload was made for, its jobs and profiles."""

@@ -1,7 +1,8 @@
 """Models of users' estimates: the requested time, given the actual run time."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -25,11 +26,8 @@ draws recorded in a run of the original over the first 1000 Gaia jobs, smoothed 
 """
 
 
-class Estimates(Protocol):
-    """A model of estimates: (J,) s of run times to (J,) s of requested times."""
-
-    def __call__(self, run: Floats, rng: np.random.Generator) -> Floats:
-        """Return the estimates."""
+Estimates: TypeAlias = Callable[[Floats, np.random.Generator], Floats]
+"""A model of estimates: (J,) s of run times, and numbers drawn at random, to (J,) s of requested times."""
 
 
 @dataclass(frozen=True)

@@ -25,22 +25,20 @@ from hdeeprm_like.decision.policies.plans import (
     MEMORY,
     NO_MORE,
     Plans,
+    close_starts,
     has_own_priorities,
+    learn,
     new_plans,
+    open_starts,
+    sort_lists,
+    sort_queue,
+    start_jobs,
 )
 from hdeeprm_like.decision.policies.priorities import share_out, sort_again
 from hdeeprm_like.decision.policies.reserved_nodes import look_now
 from hdeeprm_like.decision.policies.scored import sort_scored
 from hdeeprm_like.decision.policies.slurm_priorities import sort_prioritized
 from hdeeprm_like.decision.policies.starting import start_anywhere, start_in_partition
-from hdeeprm_like.decision.policies.steps import (
-    close_starts,
-    learn,
-    open_starts,
-    sort_lists,
-    sort_queue,
-    start_jobs,
-)
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.calls import address_of
 from hdeeprm_like.engine.compiled import callback, entry, inlined
@@ -48,19 +46,18 @@ from hdeeprm_like.engine.job_lists import job_at
 from hdeeprm_like.engine.lifecycle import lacking_beside_cores
 from hdeeprm_like.engine.numbers import MULTIFACTOR, SJF
 from hdeeprm_like.engine.state import State
-from hdeeprm_like.engine.tables import CORES, NOTHING, Tables
+from hdeeprm_like.engine.tables import CORES, Tables
 from hdeeprm_like.types import Floats
 
 
 @inlined
 def open_decision(tables: Tables, plans: Plans, k: int) -> bool:
     """Bring baseline *k* to the present instant; return False if no job waits."""
-    clock = tables.clock[0]
-    clock.blocked = NOTHING
     learn(tables, plans, k)
-    if clock.waiting > 0:
+    waits = tables.clock[0].waiting > 0
+    if waits:
         sort_lists(tables, plans, k)
-    return bool(clock.waiting > 0)
+    return bool(waits)
 
 
 @callback

@@ -7,7 +7,7 @@ import numpy as np
 from hdeeprm_like.decision.modes import GUARANTEED, Mode, Option
 from hdeeprm_like.decision.policies.core_profile import NONE_RESERVED
 from hdeeprm_like.decision.policies.easy import start_all_that_fit
-from hdeeprm_like.decision.policies.guaranteed_nodes import Bounds, allow_set, keep_to_allowed
+from hdeeprm_like.decision.policies.guaranteed_nodes import Bounds, allow_from, keep_to_allowed
 from hdeeprm_like.decision.policies.guarantees import (
     follow_guarantees,
     has_begun,
@@ -20,10 +20,9 @@ from hdeeprm_like.decision.policies.plans import Plans
 from hdeeprm_like.decision.policies.reserved_nodes import look_now, start_on_allowed
 from hdeeprm_like.decision.policies.starting import RESERVED, book_anywhere, start_if_fits
 from hdeeprm_like.decision.score_files import LEAST_BOUND, MOST_BOUND
-from hdeeprm_like.engine.allocation import return_cores
 from hdeeprm_like.engine.compiled import callback, compiled, inlined
 from hdeeprm_like.engine.dates import REPORTED_LATE
-from hdeeprm_like.engine.job_lists import copy_jobs
+from hdeeprm_like.engine.job_lists import copy_jobs, job_at
 from hdeeprm_like.engine.lifecycle import start_job
 from hdeeprm_like.engine.tables import CORES, NOTHING, Tables
 
@@ -60,7 +59,7 @@ def start_reserved_jobs(tables: Tables, plans: Plans, bounds: Bounds, k: int) ->
     count, bound.soonest = copy_jobs(tables.waiting, plans.plans[k].candidates, plans.queue), np.inf
     for i in range(count):
         j = plans.queue[i]
-        reserved = bounds.reserved[j]
+        reserved = bounds.jobs[j].reserved
         if reserved == NONE_RESERVED:
             continue
         if reserved > now:
@@ -77,15 +76,17 @@ def start_due_jobs(tables: Tables, plans: Plans, bounds: Bounds, k: int) -> None
     """Start the due jobs that fit, in the order of arrival; the first that does not gets the first date at which it
     fits, and those behind it do not delay it.
     """
-    clock, held = tables.clock[0], False
-    count = copy_jobs(tables.waiting, plans.plans[k].candidates, plans.queue)
-    for i in range(count):
+    clock, v, held = tables.clock[0], plans.plans[k].candidates, False
+    if clock.waiting == 0 or bounds.jobs[job_at(tables.waiting, v, 0, 0)].due > clock.now:
+        return
+    for i in range(copy_jobs(tables.waiting, v, plans.queue)):
         j = plans.queue[i]
-        if bounds.reserved[j] == NONE_RESERVED or bounds.due[j] > clock.now or (held and clock.free_cores == 0):
+        promise = bounds.jobs[j]
+        if promise.reserved == NONE_RESERVED or promise.due > clock.now or (held and clock.free_cores == 0):
             return
         if start_if_fits(tables, plans, k, j) != NOTHING and not held:
             held = True
-            if bounds.reserved[j] > clock.now:
+            if promise.reserved > clock.now:
                 hasten(tables, plans, bounds, k, j)
 
 
@@ -98,7 +99,7 @@ def begin_in_plan(tables: Tables, bounds: Bounds, j: int) -> float:
 
     So a start that is reported late runs into no reservation that follows its own.
     """
-    now, reserved = tables.clock[0].now, bounds.reserved[j]
+    now, reserved = tables.clock[0].now, bounds.jobs[j].reserved
     return float(reserved if has_begun(tables, bounds, j) and reserved >= now - REPORTED_LATE else now)
 
 
@@ -112,7 +113,6 @@ def start_guaranteed(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: in
         return int(lacks)
     begin = begin_in_plan(tables, bounds, j)
     if bounds.state[0].on_nodes == 1 and not keep_to_allowed(tables, plans, bounds, k, j, begin):
-        return_cores(tables, j)
         return CORES
     start_job(tables, j)
     note_start(tables, plans, bounds, k, j)
@@ -123,7 +123,7 @@ def start_guaranteed(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: in
 def start_guaranteed_on_nodes(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int) -> int:
     """Start a job on nodes of its partition if it delays no reservation; return NOTHING or CORES."""
     begin = begin_in_plan(tables, bounds, j)
-    allow_set(tables, plans, bounds, k, j, begin)
+    allow_from(tables, plans, bounds, k, j, begin)
     if not start_on_allowed(tables, plans, j):
         if not has_begun(tables, bounds, j):
             return CORES

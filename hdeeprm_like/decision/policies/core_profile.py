@@ -1,79 +1,90 @@
-"""Expected ends of the running jobs, and the availability profile: the number of free cores as a step function of time.
+"""Expected ends of the running jobs, and the availability profile: how many cores are free in each slice of time.
 
-``free[i]`` cores are free from ``time[i]`` on, up to the next point; the first point is now. Conservative backfilling
+The first slice begins now, each ends where the next one begins, and the last one never ends. Conservative backfilling
 and guaranteed starts have such a profile in their memories.
 """
 
 import numpy as np
 
 from hdeeprm_like.decision.policies.plans import Plans, planned_time
-from hdeeprm_like.engine.bundles import Bundle
+from hdeeprm_like.engine.bundles import Bundle, copy_entries
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.dates import REPORTED_LATE
 from hdeeprm_like.engine.job_lists import copy_column, copy_jobs, job_at
 from hdeeprm_like.engine.numbers import FIRST_PREDICTED
 from hdeeprm_like.engine.tables import Tables
-from hdeeprm_like.types import Floats, Ints
+from hdeeprm_like.types import Ints, Records
 
 OVERDUE = 1.0  # s, expected remaining time of a job that has outrun its request
 NEVER = -np.inf  # s, when there is no such date
 NONE_RESERVED = -1.0  # s, instead of the planned start of a job without a reservation
+SLICE = np.dtype([("time", "f8"), ("free", "i8")], align=True)  # s, when it begins; cores that are free in it
 
 
 class Profile(Bundle):
-    """The availability profile of a baseline with capacity for P points.
+    """The availability profile of a baseline with capacity for P slices of time.
 
     Attributes:
-        points: (1,) number of points. time: (P,) s, their dates. free: (P,) free cores from each date on.
+        count: (1,) number of slices. slices: (P,) SLICE; behind the last one stands one that never begins.
     """
 
-    points: Ints
-    time: Floats
-    free: Ints
+    count: Ints
+    slices: Records
 
 
 def new_profile(jobs: int, wanted: bool = True) -> Profile:
-    """Return a profile without points, with capacity for the reservations of some jobs if it is *wanted*."""
-    most = 2 * jobs + 3 if wanted else 0
-    return Profile(np.zeros(1, np.int64), np.zeros(most), np.zeros(most, np.int64))
+    """Return a profile without slices, with capacity for the reservations of some jobs if it is *wanted*."""
+    return Profile(np.zeros(1, np.int64), np.zeros(2 * jobs + 4 if wanted else 0, SLICE))
+
+
+@inlined
+def begin_profile(profile: Profile, now: float, cores: int) -> None:
+    """Make a profile in which as many cores as now are free forever."""
+    profile.count[0], profile.slices[1].time = 1, np.inf
+    profile.slices[0].time, profile.slices[0].free = now, cores
 
 
 @inlined
 def first_from(profile: Profile, time: float) -> int:
-    """Return the profile's first point from a time on, the number of points if there is none."""
-    low, high = 0, profile.points[0]
+    """Return the profile's first slice that begins at a time or later, the number of slices if there is none."""
+    low, high = 0, profile.count[0]
     while low < high:
         middle = (low + high) // 2
-        if profile.time[middle] < time:
+        if profile.slices[middle].time < time:
             low = middle + 1
         else:
             high = middle
     return int(low)
 
 
-@compiled
-def point_at(profile: Profile, time: float) -> int:
-    """Return the profile's point at a time after its first, inserted if there is none."""
-    low = first_from(profile, time)
-    if low == profile.points[0] or profile.time[low] > time:
-        for i in range(profile.points[0], low, -1):
-            profile.time[i] = profile.time[i - 1]
-            profile.free[i] = profile.free[i - 1]
-        profile.time[low] = time
-        profile.free[low] = profile.free[low - 1]
-        profile.points[0] += 1
-    return int(low)
+@inlined
+def move_slices(profile: Profile, first: int, by: int) -> None:
+    """Move the slices from one on *by* so many places, over those before it if that is negative."""
+    copy_entries(profile.slices, first + by, profile.slices, first, profile.count[0] + 1 - first)
+    profile.count[0] += by
+
+
+@inlined
+def insert_slice(profile: Profile, i: int, time: float, free: int) -> None:
+    """Insert a slice into the profile."""
+    move_slices(profile, i, 1)
+    profile.slices[i].time, profile.slices[i].free = time, free
 
 
 @compiled
-def drop_point(profile: Profile, i: int) -> None:
-    """Remove a point from the profile if nothing changes there."""
-    if i == 0 or profile.free[i] != profile.free[i - 1]:
-        return
-    profile.points[0] -= 1
-    for n in range(i, profile.points[0]):
-        profile.time[n] = profile.time[n + 1]
-        profile.free[n] = profile.free[n + 1]
+def slice_from(profile: Profile, time: float) -> int:
+    """Return the profile's slice that begins at a time after the first one's, begun there if there is none."""
+    i = first_from(profile, time)
+    if profile.slices[i].time > time:
+        insert_slice(profile, i, time, profile.slices[i - 1].free)
+    return int(i)
+
+
+@inlined
+def join_slices(profile: Profile, i: int) -> None:
+    """Join a slice of the profile to the one before it if as many cores are free in both."""
+    if 0 < i < profile.count[0] and profile.slices[i].free == profile.slices[i - 1].free:
+        move_slices(profile, i + 1, -1)
 
 
 @compiled
@@ -81,30 +92,28 @@ def occupy(profile: Profile, begin: float, end: float, cores: int) -> None:
     """Take cores from the profile for a span of time, or return them if negative."""
     if end <= begin:
         return
-    first = point_at(profile, begin)
-    last = point_at(profile, end)
-    for i in range(first, last):
-        profile.free[i] -= cores
-    drop_point(profile, last)
-    drop_point(profile, first)
+    first = slice_from(profile, begin) if begin > profile.slices[0].time else 0
+    i = first
+    while profile.slices[i].time < end:
+        profile.slices[i].free -= cores
+        i += 1
+    if profile.slices[i].time > end:
+        insert_slice(profile, i, end, profile.slices[i - 1].free + cores)
+    else:
+        join_slices(profile, i)
+    join_slices(profile, first)
 
 
 @compiled
 def earliest(profile: Profile, cores: int, time: float, date: float) -> float:
     """Return the earliest date from one on, which is not past, at which cores are free for *time* s; else infinite."""
-    points, begin, i = profile.points[0], date, 0
-    while i + 1 < points and profile.time[i + 1] <= date:
-        i += 1
-    while i < points:
-        if profile.free[i] >= cores:
-            end = begin + time
-            i += 1
-            while i < points and profile.time[i] < end and profile.free[i] >= cores:
-                i += 1
-            if i == points or profile.time[i] >= end:
-                return float(begin)
-        i += 1
-        begin = profile.time[i] if i < points else np.inf
+    begin = date
+    for i in range(profile.count[0]):
+        end = profile.slices[i + 1].time
+        if profile.slices[i].free < cores:
+            begin = max(date, end)
+        elif end >= begin + time and end > date:
+            return float(begin)
     return np.inf
 
 
@@ -112,15 +121,14 @@ def earliest(profile: Profile, cores: int, time: float, date: float) -> float:
 def latest(profile: Profile, cores: int, time: float, limit: float) -> float:
     """Return the last date, no later than *limit*, from which on *cores* cores are free for *time* s; else NEVER."""
     end = limit + time
-    i = first_from(profile, end) - 1  # the point before the end
-    while i >= 0:
-        if profile.free[i] < cores:
-            end = profile.time[i]
+    for i in range(first_from(profile, end) - 1, -1, -1):  # from the slice before the end on
+        begins = profile.slices[i].time
+        if profile.slices[i].free < cores:
+            end = begins
         else:
             begin = begin_of(time, end, limit)
-            if profile.time[i] <= begin:
+            if begins <= begin:
                 return float(begin)
-        i -= 1
     return NEVER
 
 
@@ -136,11 +144,9 @@ def begin_of(time: float, end: float, limit: float) -> float:
 @compiled
 def is_free_until(profile: Profile, cores: int, end: float) -> bool:
     """Return whether *cores* cores are free from now until a date."""
-    if profile.free[0] < cores:
-        return False
-    points, i = profile.points[0], 1
-    while i < points and profile.time[i] < end:
-        if profile.free[i] < cores:
+    i = 0
+    while i == 0 or profile.slices[i].time < end:
+        if profile.slices[i].free < cores:
             return False
         i += 1
     return True
@@ -149,16 +155,12 @@ def is_free_until(profile: Profile, cores: int, end: float) -> bool:
 @compiled
 def forget_past(tables: Tables, profile: Profile) -> None:
     """Make the profile begin now."""
-    now = tables.clock[0].now
     past = 0
-    while past + 1 < profile.points[0] and profile.time[past + 1] <= now:
+    while profile.slices[past + 1].time <= tables.clock[0].now:
         past += 1
     if past > 0:
-        profile.points[0] -= past
-        for i in range(profile.points[0]):
-            profile.time[i] = profile.time[i + past]
-            profile.free[i] = profile.free[i + past]
-    profile.time[0] = now
+        move_slices(profile, past, -past)
+    profile.slices[0].time = tables.clock[0].now
 
 
 # --- when running jobs are expected to end

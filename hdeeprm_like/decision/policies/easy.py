@@ -1,27 +1,37 @@
-"""Modes that apply an order: strict, greedy, packing, or with backfilling.
+"""Modes that apply an order: strict, greedy, with cores kept for short jobs, packing, or with backfilling.
 
 Only `starting.start_if_fits` decides whether a job may start now. EASY reserves for the head of the queue everything
 that it requests, see `skyline`; a job that would outlive the reservation may start only if it leaves that
 capacity to the head.
 """
 
+from typing import Annotated
+
 import numpy as np
 
-from hdeeprm_like.decision.modes import BY_ARRIVAL, IN_ORDER, SHORTEST_FIRST, Mode
+from hdeeprm_like.decision.modes import BY_ARRIVAL, IN_ORDER, SHORTEST_FIRST, Mode, Option
 from hdeeprm_like.decision.names import Baseline
-from hdeeprm_like.decision.policies.node_plans import start_around_heads, start_heads, start_without_reservations
+from hdeeprm_like.decision.policies.node_plans import (
+    open_pass,
+    start_around_heads,
+    start_heads,
+    start_without_reservations,
+)
 from hdeeprm_like.decision.policies.plans import NO_JOB, Plans, planned_time
+from hdeeprm_like.decision.policies.reserved_nodes import has_cores
 from hdeeprm_like.decision.policies.skyline import reserve
 from hdeeprm_like.decision.policies.starting import sort_ties_now, start_if_fits
 from hdeeprm_like.engine.bundles import Bundle
-from hdeeprm_like.engine.compiled import callback, compiled
+from hdeeprm_like.engine.compiled import callback, compiled, inlined
 from hdeeprm_like.engine.fitting import fits
 from hdeeprm_like.engine.job_lists import copy_jobs, job_at, next_fitting
 from hdeeprm_like.engine.numbers import FIRST_PREDICTED, TETRIS_SRTF
 from hdeeprm_like.engine.packing import ALIKE, WHOLE, best_node, is_whole
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import NOTHING, WAITING, Tables
-from hdeeprm_like.types import Records
+from hdeeprm_like.types import Floats, Ints, Records
+
+KEPT_SHARE, A_SHARE = 1.0 / 8.0, -1  # of the cores are kept if no number is given, which is written so
 
 TRY = np.dtype(
     [
@@ -44,6 +54,17 @@ class Tries(Bundle):
     last: Records
 
 
+class Kept(Bundle):
+    """What is kept.
+
+    Attributes:
+        cores: (1,) kept cores. short: (1,) s, for jobs up to this assumed run time.
+    """
+
+    cores: Ints
+    short: Floats
+
+
 @callback
 def start_in_order(tables: Tables, plans: Plans, k: int) -> None:
     """Start jobs until one does not fit."""
@@ -63,14 +84,46 @@ def start_with_backfilling(tables: Tables, plans: Plans, memory: Tries, k: int) 
 @callback
 def start_all_that_fit(tables: Tables, plans: Plans, k: int) -> None:
     """Start every job that fits, in order."""
+    start_fitting(tables, plans, k, 0, 0.0)
+
+
+@inlined
+def start_fitting(tables: Tables, plans: Plans, k: int, kept: int, short: float) -> None:
+    """Start every job that fits, in order, beside *kept* cores for those of up to *short* s."""
     clock, v = tables.clock[0], plans.plans[k].list
     place, i = 0, 0
     while clock.free_cores > 0:
         place, i = next_fitting(tables.waiting, v, place, i, clock.free_cores)
         if place >= tables.waiting.lists[v].blocks:
             break
-        if start_if_fits(tables, plans, k, job_at(tables.waiting, v, place, i)) != NOTHING:
+        j = job_at(tables.waiting, v, place, i)
+        if not leaves_kept(tables, plans, k, j, kept, short) or start_if_fits(tables, plans, k, j) != NOTHING:
             i += 1
+
+
+@inlined
+def leaves_kept(tables: Tables, plans: Plans, k: int, j: int, kept: int, short: float) -> bool:
+    """Return whether a job leaves *kept* cores free, is no longer than *short* s, or finds the machine idle."""
+    clock = tables.clock[0]
+    if kept == 0 or clock.running == 0 or clock.free_cores - tables.jobs[j].size >= kept:
+        return True
+    return bool(planned_time(tables, plans, k, j) <= short)
+
+
+@callback
+def start_beside_reserve(tables: Tables, plans: Plans, memory: Kept, k: int) -> None:
+    """Start every job that fits, in order; only short ones use the cores kept for them, unless nothing runs."""
+    start_fitting(tables, plans, k, memory.cores[0], memory.short[0])
+
+
+@callback
+def start_beside_kept(tables: Tables, plans: Plans, memory: Kept, k: int) -> None:
+    """Do the same with partitions."""
+    for i in range(open_pass(tables, plans, k, len(plans.queue), False)):
+        j = plans.queue[i]
+        leaves = leaves_kept(tables, plans, k, j, memory.cores[0], memory.short[0])
+        if leaves and has_cores(tables, plans, j):
+            start_if_fits(tables, plans, k, j)
 
 
 @callback
@@ -196,6 +249,24 @@ class Greedy(Mode):
 
     name, streams, looks_at_ends = "greedy", True, False
     starts, starts_on_nodes = start_all_that_fit, start_without_reservations
+
+
+class Reserve(Mode):
+    """Starts every job that fits, but keeps some cores for short jobs."""
+
+    name, streams, looks_at_ends = "reserve", True, False
+    starts, starts_on_nodes = start_beside_reserve, start_beside_kept
+    kept: Annotated[int, Option("cores kept, usually an eighth of all", "64")] = A_SHARE
+    short: Annotated[float, Option("s, longest assumed run time of jobs that may use them", "600")] = 1000.0
+
+    def kept_of(self, cores: int) -> int:
+        """Return how many of *cores* cores it keeps for short jobs."""
+        return int(cores * KEPT_SHARE) if self.kept == A_SHARE else self.kept
+
+    def new_memory(self, state: State, baseline: Baseline, jobs: int) -> Kept:
+        """Return what it keeps for short jobs."""
+        kept = self.kept_of(state.platform.usable_cores)
+        return Kept(np.array([kept], np.int64), np.array([self.short], np.float64))
 
 
 class Packing(Mode):

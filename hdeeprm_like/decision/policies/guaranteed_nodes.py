@@ -25,26 +25,26 @@ from hdeeprm_like.decision.policies.node_profile import (
     note_nodes,
     room_in_plan,
 )
-from hdeeprm_like.decision.policies.node_spans import (
-    NodeSpans,
+from hdeeprm_like.decision.policies.node_rows import NodeSpans, new_spans
+from hdeeprm_like.decision.policies.plans import Plans, planned_time
+from hdeeprm_like.decision.policies.reserved_nodes import (
+    allow_beside,
     has_node,
     keep_nodes,
     leave_reserved,
-    new_spans,
     next_end,
+    release,
 )
-from hdeeprm_like.decision.policies.plans import Plans, planned_time
-from hdeeprm_like.decision.policies.reserved_nodes import allow_left, release, write_members
 from hdeeprm_like.engine.allocation import book_on, return_cores
 from hdeeprm_like.engine.bundles import Bundle, copy_entries
 from hdeeprm_like.engine.compiled import compiled, inlined
-from hdeeprm_like.engine.job_lists import copy_jobs, jobs_of
+from hdeeprm_like.engine.job_lists import jobs_of
 from hdeeprm_like.engine.node_places import look_at_nodes, pick_nodes
 from hdeeprm_like.engine.processor_keys import counts_cores
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.waiting_queue import requests_more
-from hdeeprm_like.types import Floats, Ints, Records
+from hdeeprm_like.types import Ints, Records
 
 BOUND = np.dtype(
     [
@@ -66,24 +66,30 @@ BOUND = np.dtype(
 )
 
 
+PROMISE = np.dtype(
+    [
+        ("reserved", "f8"),  # s, planned start while the job waits, infinite for none yet
+        ("promised", "f8"),  # s, start guaranteed on arrival
+        ("due", "f8"),  # s, due date
+        ("cores", "i8"),  # requested on arrival
+    ],
+    align=True,
+)
+
+
 class Bounds(Bundle):
     """The guarantees of a baseline; J jobs, N nodes.
 
     Attributes:
-        state: (1,) BOUND. profile: free cores beside all reservations.
-        reserved: (J,) s, planned start of a waiting job.
-        promised: (J,) s, start guaranteed to each job on arrival. due: (J,) s, its due date.
+        state: (1,) BOUND. jobs: (J,) PROMISE. profile: free cores beside all reservations.
         spans: reservations of nodes, each in the row of its job; none where cores have no names.
-        cores: (J,) that each job requested on arrival. picked: (N,) scratch: cores of a job on each node.
+        picked: (N,) scratch: cores of a job on each node.
     """
 
     state: Records
+    jobs: Records
     profile: Profile
-    reserved: Floats
-    promised: Floats
-    due: Floats
     spans: NodeSpans
-    cores: Ints
     picked: Ints
 
 
@@ -92,15 +98,13 @@ def new_bounds(state: State, baseline: Baseline, jobs: int) -> Bounds:
     platform, row = state.platform, np.zeros(1, BOUND)
     row["factor"], row["soonest"] = baseline.mode.bound, np.inf
     row["on_nodes"] = state.named and (platform.partitions is not None or bool(state.tables.clock["whole"][0]))
-    words = -(-platform.nodes // 64) if state.named else 0
+    words, promises = -(-platform.nodes // 64) if state.named else 0, np.zeros(jobs, PROMISE)
+    promises["reserved"], promises["promised"] = NONE_RESERVED, np.nan
     return Bounds(
         state=row,
+        jobs=promises,
         profile=new_profile(jobs),
-        reserved=np.full(jobs, NONE_RESERVED),
-        promised=np.full(jobs, np.nan),
-        due=np.zeros(jobs),
-        spans=new_spans(jobs, words),
-        cores=np.zeros(jobs, np.int64),
+        spans=new_spans(jobs if words else 0, words),
         picked=np.zeros(platform.nodes, np.int64),
     )
 
@@ -117,20 +121,14 @@ def watch_nodes(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int) ->
 
 @compiled
 def latest_begin(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, limit: float) -> float:
-    """Return the last date up to a limit at which a job fits, a date before now if there is none."""
-    begin, now = float(last_count(tables, plans, bounds, k, j, limit)), tables.clock[0].now
-    if bounds.state[0].on_nodes == 0:
-        bounds.spans.anywhere[j] = 1
-        for w in range(len(bounds.spans.bits)):
-            bounds.spans.nodes[j, w] = -1
-        return begin
-    bounds.spans.anywhere[j] = 0
-    while begin >= now:
-        if has_nodes_at(tables, plans, bounds, k, j, begin):
-            keep_nodes(bounds.spans, j, bounds.picked)
-            return begin
+    """Return the last date up to a limit at which a job fits, and keep its nodes; a date before now if none does."""
+    bound, spans, now = bounds.state[0], bounds.spans, tables.clock[0].now
+    for w in range(len(spans.bits)):
+        spans.anywhere[j], spans.nodes[j, w] = 1 - bound.on_nodes, -1
+    begin = float(last_count(tables, plans, bounds, k, j, limit))
+    while bound.on_nodes == 1 and begin >= now and not has_nodes_at(tables, plans, bounds, k, j, begin):
         begin = float(last_count(tables, plans, bounds, k, j, last_before(tables, plans, bounds, k, j, begin)))
-    return NEVER
+    return begin
 
 
 @compiled
@@ -148,15 +146,10 @@ def last_before(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, da
 @compiled
 def earliest_begin(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, before: float) -> float:
     """Return the first date at which a job fits, and keep its nodes; *before* if there is no earlier one."""
-    begin = float(first_count(tables, plans, bounds, k, j, tables.clock[0].now))
-    if bounds.state[0].on_nodes == 0:
-        return min(begin, before)
-    while begin < before:
-        if has_nodes_at(tables, plans, bounds, k, j, begin):
-            keep_nodes(bounds.spans, j, bounds.picked)
-            return begin
+    bound, begin = bounds.state[0], float(first_count(tables, plans, bounds, k, j, tables.clock[0].now))
+    while bound.on_nodes == 1 and begin < before and not has_nodes_at(tables, plans, bounds, k, j, begin):
         begin = float(first_count(tables, plans, bounds, k, j, first_after(tables, plans, bounds, k, begin)))
-    return before
+    return min(begin, before)
 
 
 @compiled
@@ -186,32 +179,44 @@ def first_count(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, da
     return float(earliest(bounds.profile, tables.jobs[j].size, planned_time(tables, plans, k, j), date))
 
 
-@inlined
+@compiled
 def has_nodes_at(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, begin: float) -> bool:
-    """Return whether a job fits at a date on nodes not reserved for others, and pick them."""
+    """Return whether a job fits at a date on nodes that no other job has reserved, and keep these for it.
+
+    They are the lowest; with partitions, those that Slurm picks.
+    """
+    allow_from(tables, plans, bounds, k, j, begin)
     if tables.clock[0].partitioned:
-        return has_set_at(tables, plans, bounds, k, j, begin)
-    return has_room_at(tables, plans, bounds, k, j, begin)
+        look_at_nodes(tables)
+    else:
+        find_room(tables, plans, k, j)
+    for other in jobs_of(tables.running, plans.plans[k].ends):
+        if expected_end(tables, plans, k, other) > begin:
+            continue
+        if tables.clock[0].partitioned:
+            release(tables, other)
+        else:
+            change_at_shadow(tables, plans, k, tables.jobs[other].first, other, 1)
+    if tables.clock[0].partitioned:
+        fits = pick_nodes(tables, j)
+        copy_entries(bounds.picked, 0, tables.node_sets.picked, 0, len(tables.nodes))
+    else:
+        fits = pick_allowed(tables, plans, bounds, j)
+    if fits:
+        keep_nodes(bounds.spans, j, bounds.picked)
+    return bool(fits)
 
 
 @compiled
-def has_room_at(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, begin: float) -> bool:
-    """Return whether a job fits at a date on any unreserved nodes, and pick the lowest."""
-    allow_any(tables, plans, bounds, k, j, begin)
-    find_room(tables, plans, k, j)
-    for i in range(copy_jobs(tables.running, plans.plans[k].ends, plans.releases)):
-        other = plans.releases[i]
-        if expected_end(tables, plans, k, other) <= begin:
-            change_at_shadow(tables, plans, k, tables.jobs[other].first, other, 1)
-    return pick_allowed(tables, plans, bounds, j)
-
-
-@inlined
-def allow_any(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, begin: float) -> None:
-    """Write to ``NodeSpans.bits`` the nodes that no other job has reserved while a job would run from a date on."""
+def allow_from(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, begin: float) -> None:
+    """Allow a job the nodes, those of its set, that no other job has reserved while it would run from a date on."""
+    end = begin + planned_time(tables, plans, k, j)
+    if tables.clock[0].partitioned:
+        allow_beside(tables, plans, bounds.spans, j, begin, end, j)
+        return
     for w in range(len(bounds.spans.bits)):
         bounds.spans.bits[w] = -1
-    leave_reserved(bounds.spans, begin, begin + planned_time(tables, plans, k, j), j)
+    leave_reserved(bounds.spans, begin, end, j)
 
 
 @compiled
@@ -226,42 +231,17 @@ def pick_allowed(tables: Tables, plans: Plans, bounds: Bounds, j: int) -> bool:
 
 
 @compiled
-def has_set_at(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, begin: float) -> bool:
-    """Return whether a job fits at a date on nodes of its set, and pick them as Slurm does."""
-    allow_set(tables, plans, bounds, k, j, begin)
-    look_at_nodes(tables)
-    for other in jobs_of(tables.running, plans.plans[k].ends):
-        if expected_end(tables, plans, k, other) <= begin:
-            release(tables, other)
-    if not pick_nodes(tables, j):
-        return False
-    copy_entries(bounds.picked, 0, tables.node_sets.picked, 0, len(tables.nodes))
-    return True
-
-
-@compiled
-def allow_set(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, begin: float) -> None:
-    """Allow a job the nodes of its set that no other job has reserved while it would run from a date on."""
-    write_members(tables, bounds.spans, j)
-    leave_reserved(bounds.spans, begin, begin + planned_time(tables, plans, k, j), j)
-    allow_left(tables, plans, bounds.spans)
-
-
-@compiled
 def keep_to_allowed(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, begin: float) -> bool:
     """Move the booked cores of a job to other nodes if some are reserved while it would run, from a date in s on.
 
     Returns:
-        False if it does not fit on other nodes.
+        False if it does not fit on other nodes; then nothing is booked.
     """
-    allow_any(tables, plans, bounds, k, j, begin)
+    allow_from(tables, plans, bounds, k, j, begin)
     note_nodes(tables, plans, tables.clock[0].placed, j)
     for n in range(len(tables.nodes)):
         if plans.node_profile.picked[n] > 0 and not has_node(bounds.spans, n):
             return_cores(tables, j)
             look_at_present(tables, plans)
-            if not pick_allowed(tables, plans, bounds, j):
-                book_on(tables, plans.node_profile.picked, j)
-                return False
-            return book_on(tables, bounds.picked, j)
+            return pick_allowed(tables, plans, bounds, j) and book_on(tables, bounds.picked, j)
     return True

@@ -22,6 +22,7 @@ import numpy as np
 from hdeeprm_like.decision.policies.core_profile import (
     NONE_RESERVED,
     OVERDUE,
+    begin_profile,
     expected_finish,
     forget_past,
     is_free_until,
@@ -29,8 +30,8 @@ from hdeeprm_like.decision.policies.core_profile import (
     occupy,
 )
 from hdeeprm_like.decision.policies.guaranteed_nodes import Bounds, earliest_begin, latest_begin, watch_nodes
-from hdeeprm_like.decision.policies.node_spans import drop_span, reserve_span
 from hdeeprm_like.decision.policies.plans import Plans, planned_time
+from hdeeprm_like.decision.policies.reserved_nodes import drop_span, reserve_span
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.job_lists import jobs_of
 from hdeeprm_like.engine.tables import ENDED, KIND_BITS, KIND_MASK, STARTED, SUBMITTED, WAITING, Tables
@@ -44,17 +45,16 @@ LEAST_USED = 0.1  # least assumed share of the requested work
 def follow_guarantees(tables: Tables, plans: Plans, bounds: Bounds, k: int) -> None:
     """Bring the profile and the reservations of baseline *k* to the present, and guarantee starts to new arrivals."""
     plan, bound, clock = plans.plans[k], bounds.state[0], tables.clock[0]
-    profile = bounds.profile
-    if profile.points[0] == 0:
-        profile.points[0], profile.time[0], profile.free[0] = 1, clock.now, clock.most_cores
-    forget_past(tables, profile)
+    if bounds.profile.count[0] == 0:
+        begin_profile(bounds.profile, clock.now, clock.most_cores)
+    forget_past(tables, bounds.profile)
     if bound.overdue > 0 and bound.until > clock.now:
         occupy(bounds.profile, clock.now, bound.until, -bound.overdue)
     for i in range(plan.cursor, clock.changes):
         change = tables.changes[i]
         kind, j = change & KIND_MASK, change >> KIND_BITS
         if kind == SUBMITTED:
-            bounds.reserved[j] = NONE_RESERVED
+            bounds.jobs[j].reserved = NONE_RESERVED
         elif kind == STARTED:
             note_start(tables, plans, bounds, k, j)
         elif kind == ENDED:
@@ -111,38 +111,38 @@ def note_end(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int) -> No
 @compiled
 def let_go(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int) -> None:
     """Drop the reservation of a job that no longer waits."""
-    if bounds.reserved[j] == NONE_RESERVED:
+    if bounds.jobs[j].reserved == NONE_RESERVED:
         return
     bounds.state[0].work -= work_of(tables, plans, bounds, k, j)
     take_out(tables, plans, bounds, k, j)
-    bounds.reserved[j] = NONE_RESERVED
+    bounds.jobs[j].reserved = NONE_RESERVED
 
 
 @inlined
 def work_of(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int) -> float:
     """Return the core seconds that a job requests."""
-    return float(bounds.cores[j] * planned_time(tables, plans, k, j))
+    return float(bounds.jobs[j].cores * planned_time(tables, plans, k, j))
 
 
 @compiled
 def take_out(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int) -> None:
     """Return what is reserved for a job, its cores as far as that is not past."""
-    begin = bounds.reserved[j]
+    begin = bounds.jobs[j].reserved
     if begin < np.inf:
         if len(bounds.spans.bits) > 0:
             drop_span(bounds.spans, j)
         end = begin + planned_time(tables, plans, k, j)
-        occupy(bounds.profile, max(begin, tables.clock[0].now), end, -bounds.cores[j])
+        occupy(bounds.profile, max(begin, tables.clock[0].now), end, -bounds.jobs[j].cores)
 
 
 @compiled
 def put_in(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, begin: float) -> None:
     """Reserve for a job from a date on; infinite for no reservation."""
     bound = bounds.state[0]
-    bounds.reserved[j] = begin
+    bounds.jobs[j].reserved = begin
     if begin < np.inf:
         end = begin + planned_time(tables, plans, k, j)
-        occupy(bounds.profile, begin, end, bounds.cores[j])
+        occupy(bounds.profile, begin, end, bounds.jobs[j].cores)
         if len(bounds.spans.bits) > 0:
             reserve_span(bounds.spans, j, begin, end)
     bound.soonest = min(bound.soonest, begin)
@@ -152,7 +152,7 @@ def put_in(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, begin: 
 def guarantee(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int) -> None:
     """Guarantee a start to an arriving job, and reserve for it."""
     bound, now = bounds.state[0], tables.clock[0].now
-    bounds.cores[j] = tables.jobs[j].size
+    bounds.jobs[j].cores = tables.jobs[j].size
     watch_nodes(tables, plans, bounds, k, j)
     bound.work += work_of(tables, plans, bounds, k, j)
     used = min(1.0, max(LEAST_USED, bound.used / bound.asked)) if bound.asked > 0.0 else 1.0
@@ -161,11 +161,11 @@ def guarantee(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int) -> N
     bound.worst_at = now
     longest = bound.factor * bound.worst + SLACK
     bound.due = max(bound.due, now + longest * used)
-    bounds.due[j] = bound.due
+    bounds.jobs[j].due = bound.due
     begin = latest_begin(tables, plans, bounds, k, j, now + longest / used)
     if begin < now:
         begin = earliest_begin(tables, plans, bounds, k, j, np.inf)
-    bounds.promised[j] = begin
+    bounds.jobs[j].promised = begin
     put_in(tables, plans, bounds, k, j, begin)
 
 
@@ -175,7 +175,7 @@ def hasten(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int) -> None
 
     Until then it holds, also where a job that it follows has started a moment late, and so is expected to end later.
     """
-    before = bounds.reserved[j] if bounds.reserved[j] > tables.clock[0].now else np.inf
+    before = bounds.jobs[j].reserved if bounds.jobs[j].reserved > tables.clock[0].now else np.inf
     take_out(tables, plans, bounds, k, j)
     put_in(tables, plans, bounds, k, j, earliest_begin(tables, plans, bounds, k, j, before))
 
@@ -183,7 +183,7 @@ def hasten(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int) -> None
 @inlined
 def has_begun(tables: Tables, bounds: Bounds, j: int) -> bool:
     """Return whether the reservation of a waiting job has begun."""
-    reserved = bounds.reserved[j]
+    reserved = bounds.jobs[j].reserved
     return bool(reserved <= tables.clock[0].now and reserved != NONE_RESERVED)
 
 
@@ -195,7 +195,7 @@ def leaves_reservations(tables: Tables, plans: Plans, bounds: Bounds, k: int, j:
     """
     if has_begun(tables, bounds, j):
         return True
-    reserved, now = bounds.reserved[j], tables.clock[0].now
+    reserved, now = bounds.jobs[j].reserved, tables.clock[0].now
     end = now + planned_time(tables, plans, k, j)
     if reserved != NONE_RESERVED:
         end = min(end, reserved)

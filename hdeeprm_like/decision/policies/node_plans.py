@@ -13,15 +13,19 @@ cores are skipped: they cannot start, and no later job needs their reservations.
 import numpy as np
 
 from hdeeprm_like.decision.policies.core_profile import sort_releases
-from hdeeprm_like.decision.policies.node_spans import (
+from hdeeprm_like.decision.policies.plans import Plans, planned_time
+from hdeeprm_like.decision.policies.reserved_nodes import (
+    allow_until,
     are_reserved,
+    as_now,
+    free_on_allowed,
+    has_cores,
     keep_nodes,
     next_end,
+    release,
     reserve_span,
     write_picked,
 )
-from hdeeprm_like.decision.policies.plans import Plans, planned_time
-from hdeeprm_like.decision.policies.reserved_nodes import allow_until, as_now, free_on_allowed, has_cores, release
 from hdeeprm_like.decision.policies.starting import sort_ties_now, start_if_fits
 from hdeeprm_like.engine.compiled import callback, compiled, inlined
 from hdeeprm_like.engine.job_lists import copy_jobs
@@ -117,31 +121,30 @@ def close_partition(tables: Tables, plans: Plans, q: int) -> None:
     reserve_picked(tables, plans, -np.inf, np.inf)
 
 
-@inlined
-def forget_reservations(tables: Tables, plans: Plans) -> None:
-    """Clear the reservations at the beginning of a pass over the queue."""
+@compiled
+def open_pass(tables: Tables, plans: Plans, k: int, most: int, all_of_them: bool) -> int:
+    """Begin a pass over the queue of baseline *k*, in ``Plans.queue``, without reservations.
+
+    Args:
+        most: number of jobs to look at. all_of_them: whether jobs behind the last one with enough free cores count.
+
+    Returns:
+        The number of jobs to look at.
+    """
     nodes = plans.node_plans
     nodes.spans.count[0] = 0
     for q in range(len(nodes.taken)):
         nodes.taken[q] = 0
-
-
-@compiled
-def last_with_cores(tables: Tables, plans: Plans, count: int) -> int:
-    """Return the last place in ``Plans.queue`` of a job with enough free cores now, -1 if there is none."""
-    last = count - 1
-    while last >= 0 and not has_cores(tables, plans, plans.queue[last]):
-        last -= 1
-    return last
+    count = min(copy_jobs(tables.waiting, plans.plans[k].list, plans.queue), most)
+    while not all_of_them and count > 0 and not has_cores(tables, plans, plans.queue[count - 1]):
+        count -= 1
+    return int(count)
 
 
 @compiled
 def start_around_reservations(tables: Tables, plans: Plans, k: int, depth: int) -> None:
     """Start jobs in order around the reservations, and reserve nodes for *depth* blocked jobs of each partition."""
-    forget_reservations(tables, plans)
-    count = copy_jobs(tables.waiting, plans.plans[k].list, plans.queue)
-    last = last_with_cores(tables, plans, count)
-    for i in range(last + 1):
+    for i in range(open_pass(tables, plans, k, len(plans.queue), False)):
         j = plans.queue[i]
         q = tables.node_sets.demands[j].partition
         cores, wants = has_cores(tables, plans, j), plans.node_plans.taken[q] < depth
@@ -160,11 +163,7 @@ def start_up_to_heads(tables: Tables, plans: Plans, k: int, closes: bool) -> Non
     Args:
         closes: whether that job closes all nodes of its partition to later jobs; else nodes are reserved for it.
     """
-    forget_reservations(tables, plans)
-    count = copy_jobs(tables.waiting, plans.plans[k].list, plans.queue)
-    if closes:
-        count = last_with_cores(tables, plans, count) + 1
-    for i in range(count):
+    for i in range(open_pass(tables, plans, k, len(plans.queue), not closes)):
         j = plans.queue[i]
         q = tables.node_sets.demands[j].partition
         if plans.node_plans.taken[q] == 1:

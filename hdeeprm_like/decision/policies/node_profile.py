@@ -10,7 +10,7 @@ some of these are reserved.
 import numpy as np
 
 from hdeeprm_like.cluster.workload import ROUNDING
-from hdeeprm_like.decision.policies.core_profile import Profile, point_at
+from hdeeprm_like.decision.policies.core_profile import Profile, slice_from
 from hdeeprm_like.decision.policies.plans import ALL, Plans, planned_time
 from hdeeprm_like.engine.allocation import book_on, return_cores
 from hdeeprm_like.engine.bundles import copy_entries
@@ -95,9 +95,8 @@ def change_at_shadow(tables: Tables, plans: Plans, k: int, begin: int, j: int, s
             plan.room -= room_in_plan(tables, plans, n, head)
             plan.spare += cores
             plans.node_cores[n] += cores
-            for _ in range(count):  # one after the other, as on release: without a rounding error
-                plans.node_memory[n] += share * job.memory
-                plans.node_gpus[n] += share * job.gpus
+            plans.node_memory[n] += share * count * job.memory
+            plans.node_gpus[n] += share * count * job.gpus
             plan.room += room_in_plan(tables, plans, n, head)
             first, left, p = first + count, left - count, p + 1
 
@@ -183,12 +182,11 @@ def copy_capacity(plans: Plans, source: int, target: int) -> None:
 
 @compiled
 def changes_at(plans: Plans, profile: Profile, date: float) -> int:
-    """Return the point of a date after the first, inserted without changes if there is none."""
-    first_change, points = plans.node_profile.first_change, profile.points[0]
-    found = point_at(profile, date)
-    if profile.points[0] > points:
-        for i in range(points, found, -1):
-            first_change[i] = first_change[i - 1]
+    """Return the slice that begins at a date after the first, inserted without changes if there is none."""
+    first_change, count = plans.node_profile.first_change, profile.count[0]
+    found = slice_from(profile, date)
+    if profile.count[0] > count:
+        copy_entries(first_change, found + 1, first_change, found, count - found)
         first_change[found] = NONE
     return int(found)
 
@@ -203,7 +201,7 @@ def occupy_picked(plans: Plans, profile: Profile, j: int, begin: float, end: flo
     last = changes_at(plans, profile, end)
     cores = store_picked(plans)
     for i in range(first, last):
-        profile.free[i] -= cores
+        profile.slices[i].free -= cores
     add_change(plans, first, j, -1, holds)
     add_change(plans, last, j, 1, holds)
 
@@ -215,29 +213,27 @@ def earliest_on_nodes(tables: Tables, plans: Plans, profile: Profile, k: int, j:
     The least capacity of nodes in that span stays in row LEAST of ``NodeProfile.cores`` and so on.
 
     Args:
-        most: number of dates to try.
+        most: number of slices to try.
     """
-    nodes, points, count, i = plans.node_profile, profile.points[0], len(tables.nodes), 0
+    nodes, slices, count, i = plans.node_profile, profile.count[0], len(tables.nodes), 0
     time, size = planned_time(tables, plans, k, j), tables.jobs[j].size
     copy_entries(nodes.cores[BEGIN], 0, plans.node_cores, 0, count)
     copy_entries(nodes.memory[BEGIN], 0, plans.node_memory, 0, count)
     copy_entries(nodes.gpus[BEGIN], 0, plans.node_gpus, 0, count)
-    while i < min(most, points):
-        end, last = profile.time[i] + time, i
+    while i < min(most, slices):
+        end, last = profile.slices[i].time + time, i
         pass_date(tables, plans, BEGIN, i)
-        while last == i or (last < points and profile.time[last] < end):
-            if profile.free[last] < size:
-                break
+        while (last == i or profile.slices[last].time < end) and profile.slices[last].free >= size:
             last += 1
-        if last > i and (last == points or profile.time[last] >= end):
+        if last > i and profile.slices[last].time >= end:
             find_least(tables, plans, i, last)
             room = 0.0
             for n in range(count):
                 room += least_room(tables, plans, n, j)
             if room >= size:
-                return float(profile.time[i])
+                return float(profile.slices[i].time)
             last = i
-        for n in range(i + 1, min(last + 1, points)):  # any start until the last of these would meet it, too
+        for n in range(i + 1, min(last + 1, slices)):  # any start until the last of these would meet it, too
             pass_date(tables, plans, BEGIN, n)
         i = last + 1
     return np.inf

@@ -11,19 +11,49 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.policies.factors import Factors, new_factors
 from hdeeprm_like.decision.policies.limit_rows import MOST_WINDOWS, SlurmLimits, new_slurm_limits
-from hdeeprm_like.decision.policies.node_spans import NodeSpans, new_spans
 from hdeeprm_like.decision.policies.preemption_rows import (
     REQUEUES,
     PreemptionRows,
     new_preemption,
     tiers_with_levels,
 )
-from hdeeprm_like.decision.policies.slurm_settings import fixed_priorities, number, write_settings
+from hdeeprm_like.decision.policies.slurm_settings import OF_SETTINGS, fixed_priorities, number, write_settings
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.node_sets import NodeSets, no_node_sets
 from hdeeprm_like.engine.numbers import WATCH_DEPTH
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.types import Floats, Ints, Records
+
+
+class NodeSpans(Bundle):
+    """Reservations of whole nodes, each for a span of time, in some of R rows; W words of 64 nodes, which are bits.
+
+    Attributes:
+        count: (1,) reservations. by_end: (R,) their rows, by their ends. begins, ends: (R,) s. nodes: (R, W) bits.
+        anywhere: (R,) 1 where it is of cores anywhere, so that another such one may be beside it.
+        bits: (W,) scratch: some nodes.
+    """
+
+    count: Ints
+    by_end: Ints
+    begins: Floats
+    ends: Floats
+    nodes: Ints
+    anywhere: Ints
+    bits: Ints
+
+
+def new_spans(most: int, words: int) -> NodeSpans:
+    """Return no reservations, with capacity for *most*."""
+    return NodeSpans(
+        count=np.zeros(1, np.int64),
+        by_end=np.zeros(most, np.int64),
+        begins=np.zeros(most),
+        ends=np.zeros(most),
+        nodes=np.zeros((most, words), np.int64),
+        anywhere=np.zeros(most, np.int64),
+        bits=np.zeros(words, np.int64),
+    )
 
 
 class NodePlans(Bundle):
@@ -95,26 +125,10 @@ class NodeProfile(
 
 SLURM = np.dtype(
     [
-        ("interval", "f8"),  # s, bf_interval
-        ("window", "f8"),  # s, bf_window
-        ("resolution", "f8"),  # s, bf_resolution
-        ("most", "i8"),  # bf_max_job_test
-        ("most_of_user", "i8"),  # bf_max_job_user, 0 for no limit
-        ("depth", "i8"),  # default_queue_depth
+        *OF_SETTINGS,
         ("linear", "i8"),  # 1 for select/linear
-        ("wider", "f8"),  # s, bf_window_linear, 0 if spans double
-        ("age", "f8"),  # PriorityWeightAge
-        ("max_age", "f8"),  # s, PriorityMaxAge
-        ("fair", "f8"),  # PriorityWeightFairshare
         ("limits", "i8"),  # 1 if AccountingStorageEnforce has limits
-        ("half_life", "f8"),  # s, PriorityDecayHalfLife, infinite for no decay
-        ("period", "f8"),  # s, PriorityCalcPeriod
-        ("delay", "f8"),  # s between two looks of the main scheduler, batch_sched_delay
-        ("full", "f8"),  # s between two full looks, sched_interval
-        ("next_full", "f8"),  # s, next full look
-        ("main_phase", "f8"),  # s, phase of the main scheduler's looks at whole seconds
         ("next_main", "f8"),  # s, earliest next look of the main scheduler
-        ("next_backfill", "f8"),  # s, earliest next backfill pass, or whole seconds later
         ("next_period", "f8"),  # s, next computation of priorities
         ("as_of", "f8"),  # s, date of the last decay of usage
         ("main_seen", "i8"),  # arrivals plus ends at the last look of the main scheduler
@@ -129,21 +143,15 @@ SLURM = np.dtype(
         ("behind", "i8"),  # 1 if it had more to change than it may at once
         ("users", "i8"),  # users in the tree of shares
         ("root", "i8"),  # 1 if one of these is root
-        ("linger", "f8"),  # s for which the nodes of a job that has ended are completing,
-        ("tick", "f8"),  # s between two looks of a thread that waits for something to do
-        ("wait", "f8"),  # s after its end for which Slurm waits for it, CompleteWait,
         ("leaving", "i8"),  # used entries of SlurmRows.leaving,
         ("avoid", "i8"),  # 1 while jobs are kept off completing nodes,
         ("at_once", "i8"),  # 1 where the main scheduler looks as soon as a job has completed,
         ("ended", "i8"),  # and jobs that had when it looked so last
-        ("gap", "f8"),  # s between two passes of the main scheduler at least, sched_min_interval
-        ("last_main", "f8"),  # s, when it ended the last one,
+        ("last_main", "f8"),  # s, when it ended the last pass,
         ("due", "i8"),  # and the pass that is due: 0 for none, DEEP or FULL
         ("called", "f8"),  # s, when Slurm was last called here,
         ("emptied", "i8"),  # 1 if nothing waited then any more,
         ("noted", "i8"),  # and changes of the cluster until then
-        ("most_starts", "i8"),  # sched_max_job_start, 0 for no limit
-        ("most_filled", "i8"),  # bf_max_job_start, 0 for no limit
     ],
     align=True,
 )

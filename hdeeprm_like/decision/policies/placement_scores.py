@@ -1,4 +1,4 @@
-"""Choice of the cores of a job by a placement score (`decision.placement_files`): the smallest score is first.
+"""Choice of the cores of a job by a placement score (`decision.score_files`): the smallest score is first.
 
 A search computes the score once for each class of idle processors and once for each processor in use.
 """
@@ -7,12 +7,12 @@ import numpy as np
 
 from hdeeprm_like.cluster.pstates import P0, P2, P3
 from hdeeprm_like.cluster.workload import ROUNDING
-from hdeeprm_like.decision.placement_files import CORE_FEATURES, JOB_FEATURES
 from hdeeprm_like.decision.policies.estimates import bring_estimate
 from hdeeprm_like.decision.policies.history import OF_EXPECTED, History, find_siblings, trusted_log_time
 from hdeeprm_like.decision.policies.knowledge import Knowledge
 from hdeeprm_like.decision.policies.placing import FIXED, Placing
 from hdeeprm_like.decision.policies.scores import F_PLACEMENT
+from hdeeprm_like.decision.score_files import CORE_FEATURES, JOB_FEATURES
 from hdeeprm_like.engine.allocation import close_choice
 from hdeeprm_like.engine.compiled import callback, compiled, inlined
 from hdeeprm_like.engine.dispatch import check_names, numbered

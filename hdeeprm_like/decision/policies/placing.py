@@ -6,7 +6,7 @@ import numpy as np
 
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.decision.names import Baseline
-from hdeeprm_like.decision.placement_files import CORE_FEATURES, JOB_FEATURES
+from hdeeprm_like.decision.score_files import CORE_FEATURES, JOB_FEATURES
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.types import Floats, Ints, Records

@@ -1,6 +1,7 @@
 """Memory of baselines between decisions, for all baselines of an action space together.
 
 The queue and the running jobs are read from the sorted lists of the cluster (``Tables.waiting``, ``Tables.running``).
+`baselines.new_baselines` writes the addresses of functions to the row of a baseline, so a run contains no policy.
 """
 
 from collections.abc import Sequence
@@ -21,8 +22,8 @@ from hdeeprm_like.decision.policies.node_rows import (
     no_slurm_rows,
 )
 from hdeeprm_like.decision.policies.preemption_rows import make_room_for_requeues
-from hdeeprm_like.engine.bundles import Bundle, several
-from hdeeprm_like.engine.calls import float_at
+from hdeeprm_like.engine.bundles import Bundle, bundle_in, several
+from hdeeprm_like.engine.calls import NOWHERE, call_at, float_at, number_at
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.job_keys import known_time
 from hdeeprm_like.engine.numbers import (
@@ -240,3 +241,78 @@ def predicted_time(tables: Tables, plans: Plans, k: int, j: int) -> float:
 def pass_changes(tables: Tables, plans: Plans, k: int) -> None:
     """Skip the changes that baseline *k* has made itself."""
     plans.plans[k].cursor = tables.clock[0].changes
+
+
+# --- the steps of a decision that are called by address, and which callbacks stand there; NOWHERE for nothing to do
+
+
+@inlined
+def learn(tables: Tables, plans: Plans, k: int) -> None:
+    """Update what is known of users with what has happened until now: `follow`, `share_out` for Slurm's order."""
+    if plans.plans[k].learn_at != NOWHERE:
+        call_at(plans.plans[k].learn_at, tables, plans.knowledge)
+
+
+@inlined
+def sort_lists(tables: Tables, plans: Plans, k: int) -> None:
+    """Sort the lists whose order changes with time: `sort_changed`."""
+    if plans.plans[k].change_at != NOWHERE:
+        call_at(plans.plans[k].change_at, tables, plans, plans.knowledge, k)
+
+
+@inlined
+def sort_queue(tables: Tables, plans: Plans, k: int) -> None:
+    """Sort the queue of a platform with partitions: `sort_scored`, `sort_prioritized`."""
+    if plans.plans[k].sort_at != NOWHERE:
+        call_at(plans.plans[k].sort_at, tables, plans, plans.knowledge, k)
+
+
+@inlined
+def open_starts(tables: Tables, plans: Plans, k: int) -> None:
+    """Prepare job starts: `open_guarantees`."""
+    if plans.plans[k].open_at != NOWHERE:
+        call_at(plans.plans[k].open_at, tables, plans, bundle_in(plans.guarantees, k), k)
+
+
+@inlined
+def start_jobs(tables: Tables, plans: Plans, k: int) -> None:
+    """Start jobs: what the mode has for that, `Mode.starts` or `Mode.starts_on_nodes`."""
+    plan = plans.plans[k]
+    if plan.takes == KNOWLEDGE:
+        call_at(plan.start_at, tables, plans, plans.knowledge, bundle_in(plans.memories, k), k)
+    elif plan.takes == MEMORY:
+        call_at(plan.start_at, tables, plans, bundle_in(plans.memories, k), k)
+    else:
+        call_at(plan.start_at, tables, plans, k)
+
+
+@inlined
+def close_starts(tables: Tables, plans: Plans, k: int) -> None:
+    """End job starts: `close_guarantees`."""
+    if plans.plans[k].close_at != NOWHERE:
+        call_at(plans.plans[k].close_at, tables, plans, bundle_in(plans.guarantees, k), k)
+
+
+@inlined
+def start_one(tables: Tables, plans: Plans, k: int, j: int) -> int:
+    """Start a job if it fits and delays no reservation: `start_anywhere`, `start_in_partition`."""
+    return number_at(plans.plans[k].fit_at, tables, plans, k, j)
+
+
+@inlined
+def start_one_guarded(tables: Tables, plans: Plans, k: int, j: int) -> int:
+    """Start a job if it fits and delays no guaranteed start: `start_guaranteed`, `start_guaranteed_on_nodes`."""
+    return number_at(plans.plans[k].guarded_at, tables, plans, bundle_in(plans.guarantees, k), k, j)
+
+
+@inlined
+def place_one(tables: Tables, plans: Plans, k: int, j: int) -> int:
+    """Book the cores for a job by a placement score: `place_by_score`."""
+    return number_at(plans.plans[k].place_at, tables, plans.knowledge, k, j)
+
+
+@inlined
+def see_cores(tables: Tables, plans: Plans, knowledge: Knowledge, k: int, j: int) -> None:
+    """Write the score of the best cores for a job as a feature of the order: `see_best_cores`."""
+    if plans.plans[k].see_at != NOWHERE:
+        call_at(plans.plans[k].see_at, tables, knowledge, k, j)

@@ -13,7 +13,7 @@ from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.decision.policies.baselines import open_decision
 from hdeeprm_like.decision.policies.history import requests_hold
 from hdeeprm_like.decision.policies.knowledge import Knowledge
-from hdeeprm_like.decision.policies.plans import Plans
+from hdeeprm_like.decision.policies.plans import Plans, learn
 from hdeeprm_like.decision.policies.scored import describe, sort_by_score
 from hdeeprm_like.decision.policies.scores import (
     COUNT,
@@ -25,7 +25,6 @@ from hdeeprm_like.decision.policies.scores import (
     stage_of,
     weigh,
 )
-from hdeeprm_like.decision.policies.steps import learn
 from hdeeprm_like.decision.score_files import FEATURES
 from hdeeprm_like.engine.compiled import entry
 from hdeeprm_like.engine.job_lists import copy_jobs

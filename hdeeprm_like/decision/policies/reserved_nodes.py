@@ -1,14 +1,21 @@
-"""Free capacity of nodes with partitions, and the nodes that a job may have beside reservations."""
+"""Reservations of whole nodes for spans of time; with partitions, what is free on nodes and may be had beside these.
 
-from hdeeprm_like.decision.policies.node_spans import NodeSpans, has_node, leave_reserved
+Baselines on platforms with partitions make such reservations again at each pass over the queue (`node_plans`);
+guaranteed starts keep them (`guaranteed_nodes`).
+"""
+
+import numpy as np
+
+from hdeeprm_like.decision.policies.node_rows import NodeSpans
 from hdeeprm_like.decision.policies.plans import Plans
 from hdeeprm_like.engine.allocation import book_picked
 from hdeeprm_like.engine.bundles import copy_entries
-from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.compiled import compiled, inlined, shift_left
 from hdeeprm_like.engine.job_lists import jobs_of
 from hdeeprm_like.engine.lifecycle import start_job
 from hdeeprm_like.engine.node_places import look_at_nodes, pick_nodes
 from hdeeprm_like.engine.tables import Tables
+from hdeeprm_like.types import Ints
 
 
 @compiled
@@ -74,30 +81,29 @@ def has_cores(tables: Tables, plans: Plans, j: int) -> bool:
     return bool(demand.asked <= plans.node_plans.free[demand.set])
 
 
-@compiled
+@inlined
 def allow_until(tables: Tables, plans: Plans, j: int, begin: float, end: float) -> None:
-    """Allow a job the nodes of its set that are not reserved at any time between two dates."""
-    spans = plans.node_plans.spans
-    write_members(tables, spans, j)
-    leave_reserved(spans, begin, end, -1)
-    allow_left(tables, plans, spans)
+    """Allow a job the nodes of its set that are not reserved at any time between two dates in this pass."""
+    allow_beside(tables, plans, plans.node_plans.spans, j, begin, end, -1)
 
 
-@inlined
-def write_members(tables: Tables, spans: NodeSpans, j: int) -> None:
-    """Write to ``NodeSpans.bits`` the nodes of a job's set."""
-    sets = tables.node_sets
-    copy_entries(spans.bits, 0, sets.member_bits[sets.demands[j].set], 0, len(spans.bits))
+@compiled
+def allow_beside(tables: Tables, plans: Plans, spans: NodeSpans, j: int, begin: float, end: float, row: int) -> None:
+    """Allow a job the nodes of its set that are not reserved at any time between two dates.
 
+    Completing nodes are left out where jobs are kept off these.
 
-@inlined
-def allow_left(tables: Tables, plans: Plans, spans: NodeSpans) -> None:
-    """Allow the nodes in ``NodeSpans.bits``, less the completing ones where jobs are kept off these."""
+    Args:
+        row: a reservation that does not count, -1 for none.
+    """
+    sets, words = tables.node_sets, len(spans.bits)
+    copy_entries(spans.bits, 0, sets.member_bits[sets.demands[j].set], 0, words)
+    leave_reserved(spans, begin, end, row)
     if plans.slurm.params[0].avoid == 1:
-        for w in range(len(spans.bits)):
+        for w in range(words):
             spans.bits[w] &= ~plans.slurm.completing[w]
     for n in range(len(tables.nodes)):
-        tables.node_sets.allowed[n] = 1 if has_node(spans, n) else 0
+        sets.allowed[n] = 1 if has_node(spans, n) else 0
 
 
 @inlined
@@ -142,3 +148,102 @@ def start_on_allowed(tables: Tables, plans: Plans, j: int) -> bool:
     start_job(tables, j)
     look_now(tables, plans)
     return True
+
+
+# --- spans
+
+
+@inlined
+def has_node(spans: NodeSpans, n: int) -> bool:
+    """Return whether a node is among those in ``NodeSpans.bits``."""
+    return bool((spans.bits[n >> 6] >> (n & 63)) & 1 == 1)
+
+
+@inlined
+def write_picked(spans: NodeSpans, picked: Ints) -> None:
+    """Write to ``NodeSpans.bits`` the nodes on which cores are picked."""
+    for w in range(len(spans.bits)):
+        spans.bits[w] = 0
+    for n in range(len(picked)):
+        if picked[n] > 0:
+            spans.bits[n >> 6] |= shift_left(1, n & 63)
+
+
+@compiled
+def keep_nodes(spans: NodeSpans, row: int, picked: Ints) -> None:
+    """Give the reservation of a row the nodes on which cores are picked."""
+    write_picked(spans, picked)
+    copy_entries(spans.nodes[row], 0, spans.bits, 0, len(spans.bits))
+    spans.anywhere[row] = 0
+
+
+@inlined
+def first_to_end(spans: NodeSpans, time: float) -> int:
+    """Return the place in ``by_end`` of the first reservation that ends after a time, their number if none does."""
+    low, high = 0, spans.count[0]
+    while low < high:
+        middle = (low + high) // 2
+        if spans.ends[spans.by_end[middle]] > time:
+            high = middle
+        else:
+            low = middle + 1
+    return int(low)
+
+
+@inlined
+def next_end(spans: NodeSpans, time: float) -> float:
+    """Return when the next reservation ends after a time; infinite if none does."""
+    place = first_to_end(spans, time)
+    return float(spans.ends[spans.by_end[place]]) if place < spans.count[0] else np.inf
+
+
+@compiled
+def reserve_span(spans: NodeSpans, row: int, begin: float, end: float) -> None:
+    """Reserve the nodes of a row for a span of time."""
+    place = spans.count[0]
+    spans.count[0] += 1
+    spans.begins[row], spans.ends[row] = begin, end
+    while place > 0 and spans.ends[spans.by_end[place - 1]] > end:
+        spans.by_end[place] = spans.by_end[place - 1]
+        place -= 1
+    spans.by_end[place] = row
+
+
+@compiled
+def drop_span(spans: NodeSpans, row: int) -> None:
+    """Drop the reservation of a row."""
+    spans.count[0] -= 1
+    place = 0
+    while spans.by_end[place] != row:
+        place += 1
+    for later in range(place, spans.count[0]):
+        spans.by_end[later] = spans.by_end[later + 1]
+
+
+@compiled
+def leave_reserved(spans: NodeSpans, begin: float, end: float, row: int) -> None:
+    """Remove from ``NodeSpans.bits`` the nodes that are reserved at any time between two dates.
+
+    Args:
+        row: a reservation that does not count, -1 for none.
+    """
+    for place in range(first_to_end(spans, begin), spans.count[0]):
+        r = spans.by_end[place]
+        if r == row or spans.begins[r] >= end:
+            continue
+        if spans.anywhere[r] == 1 and row >= 0 and spans.anywhere[row] == 1:
+            continue
+        for w in range(len(spans.bits)):
+            spans.bits[w] &= ~spans.nodes[r, w]
+
+
+@compiled
+def are_reserved(spans: NodeSpans, begin: float, end: float) -> bool:
+    """Return whether a node in ``NodeSpans.bits`` is reserved at any time between two dates."""
+    for place in range(first_to_end(spans, begin), spans.count[0]):
+        r = spans.by_end[place]
+        if spans.begins[r] < end:
+            for w in range(len(spans.bits)):
+                if spans.nodes[r, w] & spans.bits[w] != 0:
+                    return True
+    return False

@@ -9,7 +9,7 @@ from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.decision.policies.history import find_siblings
 from hdeeprm_like.decision.policies.knowledge import Knowledge
 from hdeeprm_like.decision.policies.node_plans import start_around_heads, start_without_reservations
-from hdeeprm_like.decision.policies.plans import EACH, NO_JOB, Plans
+from hdeeprm_like.decision.policies.plans import EACH, NO_JOB, Plans, see_cores
 from hdeeprm_like.decision.policies.scores import (
     BACKFILL,
     OF_PLACEMENT,
@@ -25,7 +25,6 @@ from hdeeprm_like.decision.policies.scores import (
 )
 from hdeeprm_like.decision.policies.skyline import reserve
 from hdeeprm_like.decision.policies.starting import start_if_fits
-from hdeeprm_like.decision.policies.steps import see_cores
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.calls import NOWHERE
 from hdeeprm_like.engine.compiled import callback, compiled, entry, inlined

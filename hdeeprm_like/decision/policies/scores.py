@@ -80,14 +80,8 @@ SCORE = np.dtype(
         ("outlook", "i8"),  # and the row of their outlooks in History.outlooks
         ("looks", "i8"),  # bit n is 1 if it uses feature n; the others are not computed
         ("keeps", "i8"),  # 1 if cores are kept free,
-        ("deviations", "f8"),  # and how many, see `score_files.Keep`
-        ("bins", "i8"),
-        ("most", "f8"),
-        ("backlog", "f8"),
-        ("load", "f8"),
-        ("felt", "f8"),
+        *((name, "i8" if name == "bins" else "f8") for name in Keep.names()),  # and how many
         ("believes", "i8"),  # what is kept is compared with: ESTIMATES, REQUESTS or BOTH
-        ("widest", "f8"),
         ("queue", "f8"),  # ln(1 + waiting jobs) / 3 now,
         ("work", "f8"),  # and ln(1 + h that these keep the machine busy) / 3
     ],

@@ -15,6 +15,7 @@ import numpy as np
 from hdeeprm_like.decision.policies.core_profile import (
     Profile,
     are_sorted,
+    begin_profile,
     earliest,
     is_free_until,
     is_overdue,
@@ -105,16 +106,18 @@ def begin_skyline(tables: Tables, plans: Plans, profile: Profile, k: int) -> Non
     plan.on_nodes = 1 if needs_nodes(tables) else 0
     if plan.on_nodes == 1:
         begin_changes(tables, plans, k)
-    profile.points[0], profile.time[0], profile.free[0] = 1, clock.now, clock.free_cores
+    begin_profile(profile, clock.now, clock.free_cores)
+    last = 0
     for i in range(sort_releases(tables, plans, k, True)):
-        time, j, last = plans.release_ends[i], plans.releases[i], profile.points[0] - 1
-        if time > profile.time[last]:
+        time, j = plans.release_ends[i], plans.releases[i]
+        if time > profile.slices[last].time:
             last += 1
-            profile.time[last], profile.free[last] = time, profile.free[last - 1]
-            profile.points[0] += 1
+            profile.slices[last].time, profile.slices[last].free = time, profile.slices[last - 1].free
             if plan.on_nodes == 1:
                 plans.node_profile.first_change[last] = NONE
-        profile.free[last] += add_release(tables, plans, last, j) if plan.on_nodes == 1 else tables.jobs[j].size
+        cores = add_release(tables, plans, last, j) if plan.on_nodes == 1 else tables.jobs[j].size
+        profile.slices[last].free += cores
+    profile.count[0], profile.slices[last + 1].time = last + 1, np.inf
 
 
 @compiled
@@ -131,7 +134,7 @@ def could_start(tables: Tables, plans: Plans, profile: Profile, k: int, j: int) 
     """Return whether a job fits now around all reservations."""
     if plans.plans[k].on_nodes == 1:
         return bool(earliest_on_nodes(tables, plans, profile, k, j, 1) < np.inf)
-    return is_free_until(profile, tables.jobs[j].size, profile.time[0] + planned_time(tables, plans, k, j))
+    return is_free_until(profile, tables.jobs[j].size, profile.slices[0].time + planned_time(tables, plans, k, j))
 
 
 @inlined
@@ -139,7 +142,7 @@ def earliest_start(tables: Tables, plans: Plans, profile: Profile, k: int, j: in
     """Return the first date at which a job fits around all reservations, and pick its nodes; infinite for never."""
     if plans.plans[k].on_nodes == 0:
         return float(earliest(profile, tables.jobs[j].size, planned_time(tables, plans, k, j), tables.clock[0].now))
-    begin = float(earliest_on_nodes(tables, plans, profile, k, j, profile.points[0]))
+    begin = float(earliest_on_nodes(tables, plans, profile, k, j, profile.count[0]))
     if begin < np.inf:
         pick_lowest(tables, plans, j)
     return begin

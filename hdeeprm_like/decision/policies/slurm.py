@@ -32,15 +32,14 @@ from hdeeprm_like.decision.policies.easy import start_in_order
 from hdeeprm_like.decision.policies.knowledge import Knowledge
 from hdeeprm_like.decision.policies.node_plans import (
     close_partition,
-    forget_reservations,
-    last_with_cores,
+    open_pass,
     reserve_picked,
     runs_into,
     touches_completing,
 )
-from hdeeprm_like.decision.policies.node_spans import NodeSpans, first_to_end
+from hdeeprm_like.decision.policies.node_rows import NodeSpans
 from hdeeprm_like.decision.policies.plans import Plans, changes, needs_of, planned_time
-from hdeeprm_like.decision.policies.reserved_nodes import allow_until, has_cores, look_now
+from hdeeprm_like.decision.policies.reserved_nodes import allow_until, first_to_end, has_cores, look_now
 from hdeeprm_like.decision.policies.site_factors import WATCH, Watch, sort_by_order, watch_look, watch_queue
 from hdeeprm_like.decision.policies.slurm_limits import (
     close_windows,
@@ -73,7 +72,6 @@ from hdeeprm_like.decision.policies.slurm_suspension import (
 from hdeeprm_like.decision.policies.starting import start_if_fits
 from hdeeprm_like.engine.compiled import callback, compiled, count_bits, inlined
 from hdeeprm_like.engine.dates import SAME_DATE
-from hdeeprm_like.engine.job_lists import copy_jobs
 from hdeeprm_like.engine.node_places import as_idle, pick_nodes
 from hdeeprm_like.engine.numbers import (
     BY_SCORE,
@@ -135,11 +133,9 @@ def start_by_priority(tables: Tables, plans: Plans, k: int, most: int) -> None:
         most: number of jobs to examine.
     """
     rows, started = plans.slurm.params[0], 0
-    forget_reservations(tables, plans)
+    count = open_pass(tables, plans, k, most, preempts(plans))
     close_windows(tables, plans)
-    count = min(copy_jobs(tables.waiting, plans.plans[k].list, plans.queue), most)
-    last = count - 1 if preempts(plans) else last_with_cores(tables, plans, count)
-    for i in range(last + 1):
+    for i in range(count):
         if 0 < rows.most_starts <= started:
             break
         j = plans.queue[i]
@@ -197,15 +193,12 @@ def waits_for_others(tables: Tables, plans: Plans, k: int, j: int) -> bool:
 @compiled
 def backfill_like_slurm(tables: Tables, plans: Plans, k: int) -> None:
     """Start jobs in order around the reservations, and reserve nodes for those that cannot start."""
-    forget_reservations(tables, plans)
+    count = open_pass(tables, plans, k, len(plans.queue), preempts(plans))
     close_windows(tables, plans)
-    plan, rows, owners = plans.plans[k], plans.slurm.params[0], plans.slurm.owners
+    rows, owners, tried, before = plans.slurm.params[0], plans.slurm.owners, 0, tables.clock[0].running
     for u in range(len(owners)):
         owners[u].tested = 0
-    count = copy_jobs(tables.waiting, plan.list, plans.queue)
-    tried, before = 0, tables.clock[0].running
-    last = count - 1 if preempts(plans) else last_with_cores(tables, plans, count)
-    for i in range(last + 1):
+    for i in range(count):
         if tried >= rows.most or 0 < rows.most_filled <= tables.clock[0].running - before:
             break
         j = plans.queue[i]
@@ -236,10 +229,10 @@ def try_job(tables: Tables, plans: Plans, k: int, j: int) -> int:
         allow_until(tables, plans, j, begin, begin + time + SAME_DATE)  # as `start_if_fits` does
         later = next_end_for(tables, plans, j, begin)
         later = later if later < over else np.inf
+        latest = min(later, now + rows.window)  # beyond these, a later date has the same outcome
         start = np.inf
         if allowed_nodes(plans) >= max(tables.node_sets.demands[j].nodes, 1):
             tried = 1
-            latest = min(later, now + rows.window)  # beyond these, a later date has the same outcome
             if room_from <= latest:
                 start = max(soonest_by_spans(tables, plans, k, j, now, latest), begin)
         if start <= now and touches_completing(tables, plans):
@@ -249,8 +242,11 @@ def try_job(tables: Tables, plans: Plans, k: int, j: int) -> int:
             if tables.node_sets.demands[j].exclusive == 1:
                 reserve_picked(tables, plans, -np.inf, multiple(tables, now + time, rows.resolution))
             return tried
-        if begin == now and preempts(plans) and make_way(tables, plans, k, j):
-            return 1
+        if begin == now and preempts(plans):
+            if make_way(tables, plans, k, j):
+                return 1
+            if start < np.inf:  # the nodes that it gets then are picked again: others have been looked at
+                soonest_by_spans(tables, plans, k, j, now, latest)
         if start > later:
             begin = later
             continue

@@ -13,36 +13,37 @@ from hdeeprm_like.types import Floats, Records
 
 END_LATENCY = "end_latency"  # setting of a platform: s, part of each run time, that nodes need when a job has ended
 TICK = "tick"  # setting of a platform: s between two looks of Slurm's main scheduler, a bit more than the 1 s it sleeps
-
-
 NONE = -np.inf  # for no least value
-PARAMETERS = {  # columns of SLURM: scheduler parameter, Slurm's default, least value, unit
+PARAMETERS: dict[str, tuple[str, float, float, float]] = {  # scheduler parameter, Slurm's default, least value, unit
     "interval": ("bf_interval", 30.0, 1.0, 1.0),
     "window": ("bf_window", 1440.0, NONE, 60.0),
     "resolution": ("bf_resolution", 60.0, 1.0, 1.0),
-    "most": ("bf_max_job_test", 500.0, NONE, 1.0),
-    "most_of_user": ("bf_max_job_user", 0.0, NONE, 1.0),
-    "most_filled": ("bf_max_job_start", 0.0, NONE, 1.0),
-    "wider": ("bf_window_linear", 0.0, NONE, 1.0),
+    "most": ("bf_max_job_test", 500, NONE, 1),
+    "most_of_user": ("bf_max_job_user", 0, NONE, 1),  # 0 for no limit, as of the next ones
+    "most_filled": ("bf_max_job_start", 0, NONE, 1),
+    "most_starts": ("sched_max_job_start", 0, NONE, 1),
+    "wider": ("bf_window_linear", 0.0, NONE, 1.0),  # 0 if spans double
     "delay": ("batch_sched_delay", 3.0, NONE, 1.0),
     "full": ("sched_interval", 60.0, 1.0, 1.0),
     "gap": ("sched_min_interval", 2.0, 0.0, 1e-6),
-    "most_starts": ("sched_max_job_start", 0.0, NONE, 1.0),
-    "depth": ("default_queue_depth", 100.0, NONE, 1.0),
+    "depth": ("default_queue_depth", 100, NONE, 1),
 }
-SETTINGS = {  # the same of settings
-    "next_full": ("first_full", 0.0, NONE, 1.0),
-    "main_phase": ("main_phase", 0.0, NONE, 1.0),
-    "next_backfill": ("backfill_phase", 0.0, NONE, 1.0),
+SETTINGS: dict[str, tuple[str, float, float, float]] = {  # the same of settings; the first two move on in a run
+    "next_full": ("first_full", 0.0, NONE, 1.0),  # s, next full look of the main scheduler
+    "next_backfill": ("backfill_phase", 0.0, NONE, 1.0),  # s, earliest next backfill pass, or whole seconds later
+    "main_phase": ("main_phase", 0.0, NONE, 1.0),  # s, phase of the main scheduler's looks at whole seconds
     "age": ("PriorityWeightAge", 0.0, NONE, 1.0),
     "max_age": ("PriorityMaxAge", 7 * 86400.0, 1.0, 1.0),
     "fair": ("PriorityWeightFairshare", 0.0, NONE, 1.0),
-    "half_life": ("PriorityDecayHalfLife", 7 * 86400.0, NONE, 1.0),
+    "half_life": ("PriorityDecayHalfLife", 7 * 86400.0, NONE, 1.0),  # infinite for no decay
     "period": ("PriorityCalcPeriod", 300.0, 1.0, 1.0),
     "tick": (TICK, 1.0, NONE, 1.0),
     "linger": (END_LATENCY, 0.0, 0.0, 1.0),
     "wait": ("CompleteWait", 0.0, NONE, 1.0),
 }
+OF_SETTINGS = [  # columns of SLURM, whole numbers where the default is one; times are in s
+    (column, "i8" if isinstance(usual, int) else "f8") for column, (_, usual, *_) in (PARAMETERS | SETTINGS).items()
+]
 
 
 def write_settings(params: Records, settings: Mapping[str, Any]) -> None:

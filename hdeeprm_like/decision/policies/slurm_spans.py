@@ -21,7 +21,7 @@ from hdeeprm_like.decision.policies.slurm_suspension import (
     takes_from,
 )
 from hdeeprm_like.engine.compiled import compiled, inlined
-from hdeeprm_like.engine.job_lists import copy_jobs
+from hdeeprm_like.engine.job_lists import jobs_of
 from hdeeprm_like.engine.node_places import pick_nodes
 from hdeeprm_like.engine.tables import Tables
 
@@ -62,19 +62,13 @@ def sort_limits(tables: Tables, plans: Plans, k: int) -> None:
     """Write the running jobs by the end of their limits, then by row, and these ends, unless still valid."""
     if plans.node_plans.releases[0] >= 0:
         return
-    count, left = copy_jobs(tables.running, plans.plans[k].ends, plans.releases), 0
-    for place in range(count):
-        j = plans.releases[place]
+    count = 0
+    for j in jobs_of(tables.running, plans.plans[k].ends):
         if plans.slurm.params[0].leaving > 0 and has_ended(tables, plans, j):
             continue
-        plans.releases[left] = j
-        left += 1
-    count = left
-    for i in range(count):
-        j = plans.releases[i]
         end = whole_second(tables, tables.jobs[j].start) + planned_time(tables, plans, k, j)
         end += suspended_for(tables, plans, j)
-        place = i
+        place = count
         while place > 0:
             other = plans.release_ends[place - 1]
             if other < end or (other == end and plans.releases[place - 1] < j):
@@ -82,6 +76,7 @@ def sort_limits(tables: Tables, plans: Plans, k: int) -> None:
             plans.releases[place], plans.release_ends[place] = plans.releases[place - 1], other
             place -= 1
         plans.releases[place], plans.release_ends[place] = j, end
+        count += 1
     plans.node_plans.releases[0] = count
 
 

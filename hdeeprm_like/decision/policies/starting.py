@@ -6,10 +6,18 @@ queue or those of all jobs before it (`skyline`), those of nodes (`reserved_node
 
 from hdeeprm_like.decision.modes import SHORTEST_FIRST
 from hdeeprm_like.decision.policies.node_profile import keep_to_profile
-from hdeeprm_like.decision.policies.plans import EACH, HEAD, NO_JOB, Plans, planned_time
+from hdeeprm_like.decision.policies.plans import (
+    EACH,
+    HEAD,
+    NO_JOB,
+    Plans,
+    place_one,
+    planned_time,
+    start_one,
+    start_one_guarded,
+)
 from hdeeprm_like.decision.policies.reserved_nodes import allow_until, start_on_allowed
 from hdeeprm_like.decision.policies.skyline import leaves_to_head
-from hdeeprm_like.decision.policies.steps import place_one, start_one, start_one_guarded
 from hdeeprm_like.engine.allocation import choose_cores, return_cores
 from hdeeprm_like.engine.calls import NOWHERE
 from hdeeprm_like.engine.compiled import callback, compiled, inlined

@@ -5,12 +5,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from hdeeprm_like.decision.tree_files import FEATURES, Predictor
+from hdeeprm_like.decision.tree_files import FEATURES, Node, Predictor
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.types import Floats, Ints, Records
 
-LEAF = -1  # instead of a feature, in leaves
+LEAF = Node().feature  # instead of a feature, in leaves
 
 MODEL = np.dtype(
     [
@@ -22,16 +22,8 @@ MODEL = np.dtype(
     align=True,
 )
 
-NODE = np.dtype(
-    [
-        ("feature", "i8"),  # LEAF in leaves
-        ("at_most", "f8"),  # threshold: up to this a job goes left
-        ("left", "i8"),
-        ("right", "i8"),
-        ("missing_left", "i8"),  # 1 if a job with an unknown feature goes left
-        ("value", "f8"),  # value of a leaf
-    ],
-    align=True,
+NODE = np.dtype(  # the fields of `tree_files.Node`; numbers of nodes are those among all trees
+    [(name, "f8" if isinstance(usual, float) else "i8") for name, usual in Node._field_defaults.items()], align=True
 )
 
 
@@ -63,16 +55,13 @@ def rows_of(predictors: tuple[Predictor, ...]) -> tuple[Records, Ints, Records]:
     """Return the models, roots and nodes of some predictors; they are never written to."""
     models = np.zeros(len(predictors), MODEL)
     roots: list[int] = []
-    rows: list[tuple[int, float, int, int, bool, float]] = []
+    rows: list[Node] = []
     for model, predictor in zip(models, predictors, strict=True):
         model["baseline"], model["first"] = predictor.baseline, len(roots)
         for tree in predictor.trees:
             root = len(rows)
             roots.append(root)
-            rows += [
-                (one.feature, one.at_most, root + one.left, root + one.right, one.missing_left, one.value)
-                for one in tree
-            ]
+            rows += [one._replace(left=root + one.left, right=root + one.right) for one in tree]
         model["end"], model["own"] = len(roots), predictor.own is not None
     return models, np.array(roots, np.int64), np.array(rows, NODE)
 

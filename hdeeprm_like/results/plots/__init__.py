@@ -8,7 +8,7 @@ itself costs nothing to import.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.plugins import function_at
@@ -41,7 +41,21 @@ class Plot:
 
 FORMATS, STYLES = ("png", "svg", "pdf"), ("screen", "paper")  # what pictures are saved as, and how they may look
 USUAL_SIZE = (10.0, 5.6)  # inches
-ALWAYS = (0.0, float("inf"))
+
+
+class Part(NamedTuple):
+    """A part of a run.
+
+    Attributes:
+        begin, end: s. user: whose jobs, as ``workload.json`` names them; None for those of all.
+    """
+
+    begin: float = 0.0
+    end: float = float("inf")
+    user: str | None = None
+
+
+WHOLE = Part()
 HERE = "hdeeprm_like.results.plots"
 JOBS, SPANS = ("out_jobs.csv",), ("overutilizations.json",)
 COLOURED_BY, CLASSES = ("wait", "size", "time", "user", "job"), ("size", "time", "user")
@@ -76,8 +90,7 @@ def draw(
     run: Path,
     save: Path | None = None,
     *,
-    span: tuple[float, float] = ALWAYS,
-    user: str | None = None,
+    part: Part = WHOLE,
     by: str | None = None,
     look: "Look | None" = None,
 ) -> "Figure":
@@ -87,7 +100,7 @@ def draw(
         kind: a name in `PICTURES`.
         run: the run's directory.
         save: a .png, .svg or .pdf; it appears whole or not at all.
-        span: s from and to; nothing else is shown. user: whose jobs are shown; None for those of all.
+        part: what alone is shown.
         by: what jobs are coloured or grouped by; None for the kind's usual.
         look: title, size and style; None for the usual ones.
 
@@ -108,12 +121,12 @@ def draw(
 
     check_format(save)
     opened = open_run(run)
-    if span != ALWAYS or user is not None:
-        opened = part_of(opened, *span, user)
-    of = "" if user is None else f", user {user}"
+    if part != WHOLE:
+        opened = part_of(opened, *part)
+    of = "" if part.user is None else f", user {part.user}"
     with titled(f"{shown.title}\n{shortened(opened.name)}{of}", save, look) as figure:
         function_at(shown.draw)(figure, opened, *shown.given, *((by or shown.by[0],) if shown.by else ()))
-        show_span(figure, *span)
+        show_span(figure, part.begin, part.end)
     return figure
 
 

@@ -13,12 +13,13 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from hdeeprm_like.errors import ResultsError
+from hdeeprm_like.formats.training_logs import EVALUATIONS, LOSSES, PROGRESS, REWARDS
 from hdeeprm_like.inputs import read_object, read_text
 from hdeeprm_like.results.pictures import BLUE, COLOURS, GREEN, legend_above, note
-from hdeeprm_like.results.run_reader import LOSSES, REWARDS, Run
+from hdeeprm_like.results.run_reader import Run
 from hdeeprm_like.types import Floats
 
-PROGRESS, EVALUATIONS, OPTIONS = "progress.csv", "evaluations.csv", "options.json"
+OPTIONS = "options.json"
 POINTS = 100  # of a curve of single episodes, each the mean of those around it
 LOGS = {"loss": (LOSSES, BLUE), "reward": (REWARDS, GREEN)}
 

@@ -9,12 +9,12 @@ from hdeeprm_like.decision.compared_policies import Policy
 from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.formats.shipped import name_of
+from hdeeprm_like.formats.training_logs import EVALUATIONS, PROGRESS
 from hdeeprm_like.inputs import read_object, read_rows, sha256
 from hdeeprm_like.studies.benchmark.protocol import Case, digest_of
 from hdeeprm_like.studies.compare.inputs import files_of
 
 CARD, OPTIONS, RECORD = "card.json", "options.json", "run.json"
-PROGRESS, EVALUATIONS = "progress.csv", "evaluations.csv"
 POINTS = 40  # of a curve
 
 

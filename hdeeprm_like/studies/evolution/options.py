@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
-from hdeeprm_like import limits
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.inputs import read_bytes, read_json
-from hdeeprm_like.option_sections import at_most
+from hdeeprm_like.limits import CORES, ENVS, EPISODES, JOBS, WINDOWS
+from hdeeprm_like.option_sections import Load, Positive, Section, Share, option
 from hdeeprm_like.options import explain
 
 OBJECTIVE = {"bounded_slowdown": 1.0, "bounded_slowdown_p95": 0.1, "wait": 0.3, "wait_max": 0.3, "utilization": 1.0}
@@ -16,45 +16,30 @@ OF_CORES = ("turnaround", "energy", "energy_delay_product")  # what the choice o
 BOTH_WAYS = ("bounded_slowdown", "bounded_slowdown_p95", *OF_CORES)  # the others count only where they are worse
 KNOWN = dict.fromkeys((*BOTH_WAYS, *OBJECTIVE))
 
-Share = Annotated[float, Field(ge=0.0, le=1.0)]
-Load = Annotated[float, Field(gt=0.0, le=10.0)]
-
-
-class Section(BaseModel):
-    """What no file may have a key beside."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
 
 class Source(Section):
     """Where windows come from: a part of a trace, or a model."""
 
-    trace: str | None = Field(None, description="A trace by its name, or its path relative to the options file.")
-    begin: Share = Field(0.0, description="Where the part of the trace begins that is learned from.")
-    end: Share = Field(1.0, description="Where it ends.")
-    step: Annotated[int, Field(ge=1), at_most(limits.JOBS)] = Field(
-        1, description="Windows begin at multiples of so many jobs of that part."
+    trace: str | None = option(None, "A trace by its name, or its path relative to the options file.")
+    begin: Share = option(0.0, "Where the part of the trace begins that is learned from.")
+    end: Share = option(1.0, "Where it ends.")
+    step: int = option(1, "Windows begin at multiples of so many jobs of that part.", most=JOBS)
+    model: Literal["lublin"] | None = option(None, "A model that makes jobs, in place of a trace.")
+    preset: Literal["batch", "interactive", "whole", "both"] = option("batch", "Parameters of the model.")
+    estimates: Literal["exact", "tsafrir"] = option("exact", "Of the users of a model.")
+    users: int = option(1, "Users of a model, the busiest having most of the jobs.", most=JOBS)
+    cores: int | None = option(
+        None, "Of the machine, wider jobs taking all of it; as the trace says if missing.", most=CORES
     )
-    model: Literal["lublin"] | None = Field(None, description="A model that makes jobs, in place of a trace.")
-    preset: Literal["batch", "interactive", "whole", "both"] = Field("batch", description="Parameters of the model.")
-    estimates: Literal["exact", "tsafrir"] = Field("exact", description="Of the users of a model.")
-    users: Annotated[int, Field(ge=1), at_most(limits.JOBS)] = Field(
-        1, description="Users of a model, the busiest having most of the jobs."
-    )
-    cores: Annotated[int, Field(ge=1), at_most(limits.CORES)] | None = Field(
-        None, description="Of the machine, wider jobs taking all of it; as the trace says if missing."
-    )
-    wide: Annotated[int, Field(ge=1), at_most(limits.CORES)] = Field(
-        1, description="Every number of cores is multiplied by it."
-    )
-    platform: str | None = Field(
+    wide: int = option(1, "Every number of cores is multiplied by it.", most=CORES)
+    platform: str | None = option(
         None,
-        description="A machine by its name or path, in place of a pool of equal cores: jobs compute, and request "
+        "A machine by its name or path, in place of a pool of equal cores: jobs compute, and request "
         "memory and bandwidth; those of a model are for so many *cores* of it, or for all.",
     )
-    gpu_jobs: Share = Field(0.0, description="Share of a model's jobs that request GPUs on the platform.")
-    load: tuple[Load, Load] | None = Field(
-        None, description="Each window is stretched to a load between these; as it is if missing."
+    gpu_jobs: Share = option(0.0, "Share of a model's jobs that request GPUs on the platform.")
+    load: tuple[Load, Load] | None = option(
+        None, "Each window is stretched to a load between these; as it is if missing."
     )
 
     @model_validator(mode="after")
@@ -76,15 +61,11 @@ class Source(Section):
 class Windows(Section):
     """The windows that candidates are tried on."""
 
-    jobs: Annotated[int, Field(ge=2), at_most(limits.JOBS)] = Field(1024, description="Of each window.")
-    per_generation: Annotated[int, Field(ge=1), at_most(limits.WINDOWS)] = Field(
-        24, description="New ones in each generation."
-    )
-    validation: Annotated[int, Field(ge=1), at_most(limits.WINDOWS)] = Field(
-        48, description="Others, on which the best policy is chosen."
-    )
-    validation_jobs: Annotated[int, Field(ge=2), at_most(limits.JOBS)] | None = Field(
-        None, description="Of each window of validation, as many as come in a month; jobs if missing."
+    jobs: int = option(1024, "Of each window.", least=2, most=JOBS)
+    per_generation: int = option(24, "New ones in each generation.", most=WINDOWS)
+    validation: int = option(48, "Others, on which the best policy is chosen.", most=WINDOWS)
+    validation_jobs: int | None = option(
+        None, "Of each window of validation, as many as come in a month; jobs if missing.", least=2, most=JOBS
     )
     sources: Annotated[list[Source], Field(min_length=1)] = Field(description="Windows are of each in turn.")
 
@@ -94,28 +75,26 @@ class EvolutionOptions(Section):
 
     seed: Annotated[int, Field(ge=0, lt=2**31)] = Field(description="Of windows and search.")
     policy: str = Field(description="A learned policy, from whose weights the search begins; beside the options file.")
-    reference: str = Field("saf+easy", description="A baseline; candidates are measured by the ratios to it.")
-    objective: dict[str, float] = Field(
-        OBJECTIVE, description="What the mean logarithm of each ratio weighs; waits and utilization only where worse."
+    reference: str = option("saf+easy", "A baseline; candidates are measured by the ratios to it.")
+    objective: dict[str, float] = option(
+        OBJECTIVE, "What the mean logarithm of each ratio weighs; waits and utilization only where worse."
     )
-    allowed: dict[str, float] = Field(
-        {}, description="Ratios of waits and utilization to the reference that count as no worse; 1 if missing."
+    allowed: dict[str, float] = option(
+        {}, "Ratios of waits and utilization to the reference that count as no worse; 1 if missing."
     )
-    constraints: dict[str, float] = Field(
+    constraints: dict[str, float] = option(
         {},
-        description="Ratios of waits and utilization to the reference that must hold: candidates that break one are "
+        "Ratios of waits and utilization to the reference that must hold: candidates that break one are "
         "worse than all that do not, the more the worse (Deb, 2000).",
     )
-    clock: Literal["textbook", "batsim"] = Field("textbook", description="Of the simulations.")
-    stage: Literal["both", "usual", "exact"] = Field(
-        "both", description="Whose weights are searched for; the other stage of the policy stays as it is."
+    clock: Literal["textbook", "batsim"] = option("textbook", "Of the simulations.")
+    stage: Literal["both", "usual", "exact"] = option(
+        "both", "Whose weights are searched for; the other stage of the policy stays as it is."
     )
-    generations: Annotated[int, Field(ge=1), at_most(limits.EPISODES)] = Field(100, description="In all.")
-    population: Annotated[int, Field(ge=2), at_most(limits.ENVS)] = Field(16, description="Candidates of a generation.")
-    spread: Annotated[float, Field(gt=0.0)] = Field(0.15, description="Standard deviation of weights at the beginning.")
-    validate_every: Annotated[int, Field(ge=1), at_most(limits.EPISODES)] = Field(
-        10, description="Generations between two validations."
-    )
+    generations: int = option(100, "In all.", most=EPISODES)
+    population: int = option(16, "Candidates of a generation.", least=2, most=ENVS)
+    spread: Positive = option(0.15, "Standard deviation of weights at the beginning.")
+    validate_every: int = option(10, "Generations between two validations.", most=EPISODES)
     windows: Windows
 
     @model_validator(mode="after")

@@ -23,11 +23,10 @@ from hdeeprm_like.cluster.schedule import FIGURES, Schedule
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import Policy, PolicyActions, policy_named
 from hdeeprm_like.decision.names import Baseline
-from hdeeprm_like.decision.placement_files import split_term
 from hdeeprm_like.decision.policies.placing import CORE, JOB
 from hdeeprm_like.decision.policies.scores import EXACT, FEATURE, KINDS, USUAL
 from hdeeprm_like.decision.policy_words import SCORED
-from hdeeprm_like.decision.score_files import read_scored
+from hdeeprm_like.decision.score_files import read_scored, split_term
 from hdeeprm_like.engine.job_rows import countable
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import OptionsError, ResultsError

@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from hdeeprm_like.cluster.schedule import UNKNOWN, figures
 from hdeeprm_like.decision.compared_policies import compared_policy, policies_named
@@ -16,6 +16,7 @@ from hdeeprm_like.decision.policy_words import AGENT, beside
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.formats.shipped import Kind, found
 from hdeeprm_like.formats.windows import Window
+from hdeeprm_like.option_sections import Section, Seed
 from hdeeprm_like.studies.compare.inputs import (
     Comparison,
     Inputs,
@@ -30,15 +31,13 @@ from hdeeprm_like.studies.compare.windows import schedule
 from hdeeprm_like.studies.sweep.tasks import COMPARE, Content, Task, combinations, task_of, validated
 
 
-class ComparisonOptions(BaseModel):
+class ComparisonOptions(Section):
     """The keys beside ``compare`` in one combination of a sweep file; as the flags of the command."""
-
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
     compare: str
     policies: Annotated[list[str], Field(min_length=1)]
     windows: str | None = None
-    seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
+    seed: Seed = 1
     cores: Annotated[int, Field(ge=1)] | None = None
     platform: str | None = None
     clock: Literal["textbook", "one-by-one", "batsim"] = "textbook"

@@ -13,6 +13,7 @@ from hdeeprm_like.errors import OptionsError, ResultsError, WorkloadError
 from hdeeprm_like.formats.files import write_json
 from hdeeprm_like.formats.open import load_platform, load_trace
 from hdeeprm_like.formats.shipped import Kind, found, shipped
+from hdeeprm_like.formats.training_logs import EVALUATIONS
 from hdeeprm_like.inputs import read_json, read_rows, read_text
 from hdeeprm_like.options import Options
 from hdeeprm_like.plugins import whole_names
@@ -148,20 +149,19 @@ def trained(task: Task, folder: Path) -> dict[str, float]:
     held-out episodes are included if the options enable them.
     """
     from hdeeprm_like.experiment import load_experiment
-    from hdeeprm_like.launch.learned import EVALUATIONS, HELD_OUT, train_learner
+    from hdeeprm_like.launch.learned import HELD_OUT, train_learner
     from hdeeprm_like.launch.learner import AgentChoice, Learner
-    from hdeeprm_like.launch.resuming import resume_learner, training_options
+    from hdeeprm_like.launch.resuming import resume_learner
 
     output = folder / "trainings" / task.key
     file = output.with_suffix(".json")
     begun = (output / "run.json").exists()
     if begun:
-        learner, how = resume_learner(output, None, None)
+        learner = resume_learner(output)
     else:
         write_json(file, task.content["options"])
         learner = Learner(load_experiment(file), AgentChoice(task.content["agent"]))
-        how = training_options(learner.experiment, None, None)
-    episodes = train_learner(learner, output, how, begun, progress=False)
+    episodes = train_learner(learner, output, begun, progress=False)
     rewards = numbers_in(output / "rewards.log")
     tenth = rewards[-max(1, len(rewards) // 10) :]
     found = {"episodes": float(episodes), "reward": sum(tenth) / len(tenth)}

@@ -14,6 +14,7 @@ from typing import Any, BinaryIO
 
 from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.inputs import check_regular, opened_as_it_is, read_bytes, read_from
+from hdeeprm_like.values import whole_in
 
 RESULTS = "results"  # the folder of the files
 LINES = "*.jsonl"
@@ -134,4 +135,4 @@ class Ledger:
     def next_name(self) -> str:
         """Return a prefix for the files of a new round, different from all existing ones."""
         numbers = [path.name.partition("-")[0] for path in (self.folder / RESULTS).glob(LINES)]
-        return f"{1 + max((int(number) for number in numbers if number.isdigit()), default=0):04}"
+        return f"{1 + max(map(whole_in, numbers), default=0):04}"

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from hdeeprm_like.option_sections import Section
 from hdeeprm_like.studies.reproduction.experiment import experiment
 from hdeeprm_like.studies.reproduction.place import Place, Scale, Settings
 from hdeeprm_like.studies.reproduction.run import check_learning, result_of
@@ -17,15 +18,13 @@ from hdeeprm_like.studies.sweep.tasks import REPRODUCE, Content, Task, combinati
 FOLDER = "reproduction"  # in the folder of the sweep
 
 
-class ReproductionOptions(BaseModel):
+class ReproductionOptions(Section):
     """The keys beside ``reproduce`` in one combination of a sweep file; as the flags of the command."""
-
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
     reproduce: str
     scale: Scale = "small"
     seeds: Annotated[int, Field(ge=1)] | None = None
-    traces: list[str] = []
+    traces: list[str] = Field([])
 
 
 def reproduction_tasks(path: Path, entry: Content) -> Iterator[Task]:

@@ -1,7 +1,7 @@
 """What the experiments with learning agents share: training that goes on when it was killed, and what it leaves."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,14 @@ def trained(place: Place, base: str, name: str, seed: int, agent: str = "ppo", /
     )
 
 
+def trained_each(
+    place: Place, base: str, full: Mapping[str, Any], name: str = "", agent: str = "ppo", **changes: Any
+) -> list[Trained]:
+    """Return an agent for each seed, as `trained` does; *full* is what the full budget says besides."""
+    more = {**changes, **full} if place.full else changes
+    return [trained(place, base, name or base, seed, agent, **more) for seed in place.seeds]
+
+
 def iterated(place: Place, name: str, seed: int, agent: str = "ppo") -> Trained:
     """Return an agent that has been improved by policy iteration; otherwise as `trained`."""
     from hdeeprm_like.launch.iterated import iterate_learner
@@ -53,7 +61,7 @@ def iterated(place: Place, name: str, seed: int, agent: str = "ppo") -> Trained:
 def _trained(place: Place, name: str, agent: str, content: dict[str, Any], learn: Callable[..., int]) -> Trained:
     """Return an agent that has learned by the content of an options file."""
     from hdeeprm_like.launch.learner import AgentChoice, Learner
-    from hdeeprm_like.launch.resuming import resume_learner, training_options
+    from hdeeprm_like.launch.resuming import resume_learner
 
     seed = content["seed"]
     folder, before = place.folder / "runs" / f"{name}-{seed}", place.folder / "options" / f"{name}-{seed}.json"
@@ -63,14 +71,12 @@ def _trained(place: Place, name: str, agent: str, content: dict[str, Any], learn
     if is_complete(folder):
         return Trained(folder)
     if (folder / RECORD).exists():
-        learner, how = resume_learner(folder, None, None)
-        learn(learner, folder, how, resume=True, progress=False)
+        learn(resume_learner(folder), folder, resume=True, progress=False)
     else:
         took.unlink(missing_ok=True)  # of a training that was removed
         begun = cpu_seconds()
         learner = Learner(load_experiment(options), AgentChoice(str(examples_folder() / "agents" / f"{agent}.py")))
-        how = training_options(learner.experiment, None, None)
-        learn(learner, folder, how, resume=False, progress=False)
+        learn(learner, folder, resume=False, progress=False)
         write_json(took, {"value": round(cpu_seconds() - begun, 1)}, indent=None)
     return Trained(folder)
 

@@ -53,8 +53,7 @@ def measure(place: Place) -> Findings:
 def trained(place: Place, name: str, seed: int) -> dict[str, Any]:
     """Return what a training leaves: rewards, mean probabilities of the actions, and how often each was chosen."""
     from hdeeprm_like.launch.learner import AgentChoice, Learner
-    from hdeeprm_like.launch.resuming import training_options
-    from hdeeprm_like.learning.training import train
+    from hdeeprm_like.learning.training import Played, Training
 
     experiment = load_experiment(place.options(name), Overrides(seed=seed))
     learner = Learner(experiment, AgentChoice(str(examples_folder() / "agents" / "reinforce.py")))
@@ -65,8 +64,8 @@ def trained(place: Place, name: str, seed: int) -> dict[str, Any]:
         return chosen[-1]
 
     with tempfile.TemporaryDirectory() as folder:
-        how = training_options(experiment, None, None)
-        train(learner.agent, remembered, learner.actions.names, Path(folder), how, quiet=True, tensorboard=False)
+        played = Played(remembered, learner.actions.names)
+        Training(learner.agent, played, Path(folder), learner.training).run(quiet=True, callbacks=())
         rewards = [round(float(line), 6) for line in read_text(Path(folder) / "rewards.log", ResultsError).split()]
         probabilities = read_json(Path(folder) / "probs.json", RuntimeError)["probs"]  # type: ignore[arg-type]
     taken = Counter(int(action) for play in chosen for action in play.episode.actions)

@@ -1,7 +1,6 @@
 """R10: policy gradient, A2C and PPO in the base MDP, against SJF, FIFO and EASY."""
 
-from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from collections.abc import Callable
 
 import numpy as np
 
@@ -14,33 +13,25 @@ from hdeeprm_like.inputs import read_rows
 from hdeeprm_like.results.pictures import COLOURS, picture
 from hdeeprm_like.studies.compare.windows import schedule
 from hdeeprm_like.studies.reproduction.claims import student
-from hdeeprm_like.studies.reproduction.measures.learning import evaluations, held_out, progress, trained
+from hdeeprm_like.studies.reproduction.measures.learning import evaluations, held_out, progress, trained_each
 from hdeeprm_like.studies.reproduction.place import Findings, Place
 
 EPISODES = 200
 HEURISTICS = {"SJF": "sjf+greedy", "FIFO": "fcfs", "EASY": "fcfs+easy"}
 LEARNERS = {"PG": ("pg", "reinforce"), "A2C": ("a2c", "actor_critic"), "PPO": ("ppo", "ppo")}
 WITHOUT = {"pybatsim": {"agent": {"entropy": 0.0}}}  # the bonus
-Budget: TypeAlias = Mapping[str, Mapping[str, Mapping[str, int]]]  # changes of the options by learner and section
-FULL: Budget = {
+FULL = {
     "PG": {"training": {"episodes": 200_000, "envs": 200}},
     "A2C": {"training": {"episodes": 20_000}},
     "PPO": {"training": {"episodes": 20_000}},
 }
-SMALL: Budget = {name: {} for name in LEARNERS}
 STUCK, LAST = 0.95, 0.1  # share of the decisions that one action takes, and share of the training that counts
 
 
 def measure(place: Place) -> Findings:
     """Train with each seed, and let all play the same episodes."""
-    budget = FULL if place.full else SMALL
-    agents = {
-        title: [trained(place, base, base, seed, file, **budget[title]) for seed in place.seeds]
-        for title, (base, file) in LEARNERS.items()
-    }
-    plain = [
-        trained(place, "a2c", "a2c-plain", seed, "actor_critic", **budget["A2C"], **WITHOUT) for seed in place.seeds
-    ]
+    agents = {title: trained_each(place, base, FULL[title], agent=file) for title, (base, file) in LEARNERS.items()}
+    plain = trained_each(place, "a2c", FULL["A2C"], "a2c-plain", "actor_critic", **WITHOUT)
     experiment = load_experiment(place.options("ppo"))
     _, choosing, jobs_of = episodes_of(experiment)
     heuristics = {title: slowdowns(experiment, name, jobs_of, EPISODES) for title, name in HEURISTICS.items()}

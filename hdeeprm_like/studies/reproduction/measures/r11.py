@@ -17,6 +17,7 @@ from hdeeprm_like.studies.reproduction.measures.learning import (
     played,
     progress,
     trained,
+    trained_each,
 )
 from hdeeprm_like.studies.reproduction.place import Findings, Place
 
@@ -59,9 +60,8 @@ def measure(place: Place) -> Findings:
 
 def agents_of(place: Place, kind: str, scenario: int, horizon: int) -> list[Trained]:
     """Return the agents of a decision process, one for each seed."""
-    base, changes = f"{kind}-{scenario}-{horizon}", FULL if place.full else {}
-    name = f"{kind}-{scenario}" if horizon == SHORT else base
-    return [trained(place, base, name, seed, **changes) for seed in place.seeds]
+    name = f"{kind}-{scenario}"
+    return trained_each(place, f"{name}-{horizon}", FULL, name if horizon == SHORT else "")
 
 
 def slowdowns_of(place: Place, agent: Trained) -> list[float]:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from hdeeprm_like.results.pictures import BLUE, ORANGE, picture
-from hdeeprm_like.studies.reproduction.measures.learning import progress, trained
+from hdeeprm_like.studies.reproduction.measures.learning import progress, trained_each
 from hdeeprm_like.studies.reproduction.place import Findings, Place
 
 FULL = {"training": {"episodes": 6000}}  # 3e5 decisions and more
@@ -11,9 +11,8 @@ FULL = {"training": {"episodes": 6000}}  # 3e5 decisions and more
 
 def measure(place: Place) -> Findings:
     """Train with both rewards."""
-    changes = FULL if place.full else {}
     lengths = {
-        name: np.array([progress(trained(place, name, name, seed, **changes), "decisions") for seed in place.seeds])
+        name: np.array([progress(agent, "decisions") for agent in trained_each(place, name, FULL)])
         for name in ("all", "window")
     }
     last = {name: rows[:, -rows.shape[1] // 3 :] for name, rows in lengths.items()}

@@ -4,7 +4,7 @@ import numpy as np
 
 from hdeeprm_like.cluster.synthetic.estimates import Gaussian, estimate_workload
 from hdeeprm_like.experiment import episodes_of, load_experiment
-from hdeeprm_like.studies.reproduction.measures.learning import played, trained
+from hdeeprm_like.studies.reproduction.measures.learning import played, trained_each
 from hdeeprm_like.studies.reproduction.place import Findings, Place
 
 NUS = (0.0, 0.5, 1.0, 1.5, 2.0)
@@ -14,17 +14,13 @@ FULL = {"training": {"steps": 3_000_000}}
 
 def measure(place: Place) -> Findings:
     """Train three agents in each environment, and evaluate them under all errors."""
-    changes = FULL if place.full else {}
     found, table = Findings(), []
     for environment in ("short", "long"):
         experiment = load_experiment(place.options(f"{environment}-exact"))
         _, _, jobs_of = episodes_of(experiment)
         slowdowns = {}
         for learned in ("exact", "over", "under"):
-            agents = [
-                trained(place, f"{environment}-{learned}", f"{environment}-{learned}", seed, **changes)
-                for seed in place.seeds
-            ]
+            agents = trained_each(place, f"{environment}-{learned}", FULL)
             for nu in NUS:
                 rows = []
                 for number in range(EPISODES):

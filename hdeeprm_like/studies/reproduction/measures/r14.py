@@ -5,10 +5,19 @@ from typing import Any
 import numpy as np
 
 from hdeeprm_like.results.pictures import LIGHT_BOXES, RED, log_scale, picture
+from hdeeprm_like.studies.compare.sampling import Windows
 from hdeeprm_like.studies.compare.significance import one_sample
 from hdeeprm_like.studies.reproduction.claims import student
-from hdeeprm_like.studies.reproduction.measures.learning import trained
-from hdeeprm_like.studies.reproduction.measures.semi_mdp import by_agent, by_heuristic, windows_of
+from hdeeprm_like.studies.reproduction.measures.learning import trained_each
+from hdeeprm_like.studies.reproduction.measures.windows import (
+    COUNT,
+    JOBS,
+    MACHINES,
+    RANDOM,
+    by_agent,
+    by_heuristic,
+    windows_of,
+)
 from hdeeprm_like.studies.reproduction.place import Findings, Place
 
 HEURISTICS = ("sjf+greedy", "f1+easy", "fcfs+easy")
@@ -16,23 +25,23 @@ RLS = {"lublin_1": 254.67, "lublin_2": 724.51, "hpc2n": 117.01, "sdsc_sp2": 466.
 RLSB = {"lublin_1": 58.64, "lublin_2": 118.79, "hpc2n": 86.14, "sdsc_sp2": 397.82}  # the same with backfilling
 PUBLISHED = {"lublin_1": 67.55, "lublin_2": 225.58}
 FULL = {"training": {"episodes": 4000}}  # some 1e6 decisions
-ARCHIVE = {"hpc2n": ("HPC2N-2002-2.2-cln", 240), "sdsc_sp2": ("SDSC-SP2-1998-4.2-cln", 128)}
+ARCHIVE = ("hpc2n", "sdsc_sp2")
 
 
 def measure(place: Place) -> Findings:
     """Train with each seed, and play the windows of the traces that are there."""
-    agents = [trained(place, "smdp", "smdp", seed, **(FULL if place.full else {})) for seed in place.seeds]
+    agents = trained_each(place, "smdp", FULL)
     found, rows, boxes = Findings(), [], {}
-    for key, (path, cores, offsets) in traces(place).items():
-        windows = windows_of(path, cores, offsets)
+    for key, (path, cores, how) in traces(place).items():
+        windows = windows_of(path, cores, how)
         table: dict[str, Any] = {
             name: place.part(f"{key}-{name}", by_heuristic, windows, cores, name) for name in HEURISTICS
         }
         own = [place.part(f"{key}-{agent.folder.name}", by_agent, windows, cores, agent) for agent in agents]
-        table["agent"] = {figure: np.mean([one[figure] for one in own], axis=0) for figure in ("bsld", "util")}
+        table["agent"] = {figure: np.mean([one[figure] for one in own], axis=0) for figure in ("bsld", "util_rls")}
         found.values |= {
             f"{key}_smdp": [float(np.mean(one["bsld"])) for one in own],
-            f"{key}_util": [float(np.mean(one["util"])) for one in own],
+            f"{key}_util": [float(np.mean(one["util_rls"])) for one in own],
             f"{key}_below_rls": table["agent"]["bsld"] - RLS[key],
             f"{key}_rlsb": float(one_sample(table["agent"]["bsld"][None], RLSB[key])[0]),
         }
@@ -40,7 +49,7 @@ def measure(place: Place) -> Findings:
             if key in PUBLISHED:
                 found.values[f"l{key[-1]}_{short}"] = np.array(table[name]["bsld"]) - PUBLISHED[key]
         for name, values in table.items():
-            told = [f"{mean:.3f} ± {std:.3f}" for mean, _, _, std in (student(values[f]) for f in ("bsld", "util"))]
+            told = [f"{mean:.3f} ± {std:.3f}" for mean, _, _, std in (student(values[f]) for f in ("bsld", "util_rls"))]
             rows.append([key, name, *told])
         boxes[key] = table
     found.table("All policies over ten windows", ["trace", "policy", "bounded slowdown", "utilization"], rows)
@@ -49,16 +58,16 @@ def measure(place: Place) -> Findings:
 
 
 def traces(place: Place) -> dict[str, Any]:
-    """Return path, cores and list of windows of the traces that are there."""
+    """Return path, cores and windows of the traces that are there."""
     found: dict[str, Any] = {
         f"lublin_{number}": (
             place.example(f"workloads/lublin_256{ending}.swf.gz"),
             256,
-            place.example(f"workloads/rlscheduler_lublin_256{ending}.csv"),
+            Windows(COUNT, JOBS, "offsets", place.example(f"workloads/rlscheduler_lublin_256{ending}.csv")),
         )
         for number, ending in ((1, ""), (2, "_2"))
     }
-    archive = {key: (place.trace(name), cores, None) for key, (name, cores) in ARCHIVE.items()}
+    archive = {key: (place.trace(MACHINES[key][0]), MACHINES[key][1], RANDOM) for key in ARCHIVE}
     return found | {key: entry for key, entry in archive.items() if entry[0] is not None}
 
 

@@ -13,19 +13,13 @@ from hdeeprm_like.formats.windows import Window
 from hdeeprm_like.options import Options
 from hdeeprm_like.studies.compare.significance import wilcoxon
 from hdeeprm_like.studies.reproduction.measures.learning import merged, trained
-from hdeeprm_like.studies.reproduction.measures.semi_mdp import by_agent, windows_of
+from hdeeprm_like.studies.reproduction.measures.windows import MACHINES, by_agent, windows_of
 from hdeeprm_like.studies.reproduction.place import Findings, Place
 
 ESTIMATES = ("accurate", "nu_0.5", "nu_1.0", "nu_1.5", "nu_2.0", "Tsafrir")
 SIZES = (128, 256, 512, 1024, 2048, 16384)
 FEW_ESTIMATES, FEW_SIZES = ("accurate", "nu_1.0", "Tsafrir"), (128, 256, 16384)  # of the small budget
-TRACES = {  # trace, its cores, and the size that its agent has learned on
-    "sdsc_sp2": ("SDSC-SP2-1998-4.2-cln", 128, 128),
-    "ctc": ("CTC-SP2-1996-3.1-cln", 338, 256),
-    "hpc2n": ("HPC2N-2002-2.2-cln", 240, 256),
-    "blue": ("SDSC-BLUE-2000-4.2-cln", 1152, 2048),
-    "intrepid": ("ANL-Intrepid-2009-1", 163840, 16384),
-}
+LEARNED_ON = {"sdsc_sp2": 128, "ctc": 256, "hpc2n": 256, "blue": 2048, "intrepid": 16384}  # size, by trace
 WORKLOADS, LARGEST = 10, 163_840
 FULL = {"training": {"episodes": 4000}}
 LEVEL = 0.05
@@ -75,10 +69,10 @@ def seconds_a_job(place: Place, agent: Trained, cores: int) -> float:
 def on_traces(place: Place, name: str, size: int, agent: Trained) -> dict[str, Any]:
     """Return bounded slowdown and utilization of the traces that are played by agents of a size."""
     found: dict[str, Any] = {}
-    for key, (trace, cores, learned_on) in TRACES.items():
+    for key, (trace, cores) in MACHINES.items():
         path = place.trace(trace)
-        if learned_on != size or path is None:
+        if LEARNED_ON[key] != size or path is None:
             continue
         both = place.part(f"{key}-{name}", by_agent, windows_of(path, cores), cores, agent)
-        found |= {f"{key}_{name}_{figure}": both[figure] for figure in ("bsld", "util")}
+        found |= {f"{key}_{name}_bsld": both["bsld"], f"{key}_{name}_util": both["util_rls"]}
     return found

@@ -24,7 +24,7 @@ from hdeeprm_like.results.pictures import LIGHT_BOXES, picture
 from hdeeprm_like.run.schedules import jobs_that_ran, run_to_end, schedule_of
 from hdeeprm_like.studies.compare.significance import anova, one_sample
 from hdeeprm_like.studies.reproduction.claims import student
-from hdeeprm_like.studies.reproduction.measures.learning import played, trained
+from hdeeprm_like.studies.reproduction.measures.learning import played, trained_each
 from hdeeprm_like.studies.reproduction.place import INPUTS, Findings, Place
 
 DAYS, WIDEST, LOAD = 23, 64, 1.2
@@ -41,7 +41,7 @@ def measure(place: Place) -> Findings:
     table = {
         key: place.part(f"days-{key}", of_days, by_baseline, machine, days, name) for key, name in POLICIES.items()
     }
-    agents = [trained(place, "wait", "wait", seed, **(FULL if place.full else {})) for seed in place.seeds]
+    agents = trained_each(place, "wait", FULL)
     own = [place.part(f"days-{agent.folder.name}", of_days, by_agent, machine, days, agent) for agent in agents]
     table["model"] = [
         {name: float(np.mean([rows[day][name] for rows in own])) for name in ("wait", "util")} for day in range(DAYS)

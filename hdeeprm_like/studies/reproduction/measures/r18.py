@@ -167,7 +167,6 @@ def gains_of(windows: Windows, runs: Runs, tried: Runs, places: Ints, actions: S
     from hdeeprm_like.learning.paired_rollouts import charge
 
     rule, cores = windows.rule(), windows.experiment.platform.cores
-    rule, cores = windows.rule(), windows.experiment.platform.cores
     sources, forks = np.repeat(places, len(actions)), np.arange(len(places) * len(actions))
     tried.room_like(runs)
     tried.fork(sources, forks, runs)
