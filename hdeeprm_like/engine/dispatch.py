@@ -23,7 +23,7 @@ class ByNumber:
         functions: by their numbers. otherwise: what it returns for all other numbers, if the functions return floats.
     """
 
-    def __init__(self, functions: Mapping[int, Callable[..., Any]], otherwise: float) -> None:
+    def __init__(self, functions: Mapping[int, Any], otherwise: float) -> None:
         self.functions, self.otherwise = functions, otherwise
 
     def __call__(self, number: int, *arguments: object) -> Any:
