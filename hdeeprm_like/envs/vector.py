@@ -98,13 +98,13 @@ class SchedulingVectorEnv(VectorEnv[Any, Ints, Any]):
         self._same_step = autoreset == AutoresetMode.SAME_STEP
         self._disabled = autoreset == AutoresetMode.DISABLED
         self._made_here = not isinstance(workload_of, Windows)  # otherwise compiled code draws the next episodes
-        drawn = isinstance(workload_of, Windows)
-        named = not drawn or render_mode is not None or shows_cores(space, platform, workload_of.workload, clock)
+        windows = workload_of if isinstance(workload_of, Windows) else None
+        named = windows is None or render_mode is not None or shows_cores(space, platform, windows.workload, clock)
         self.runs = Runs(space, platform, num_envs, clock, threads, named)
-        self.runs.end_episodes(ENDS[autoreset] if drawn else STAY, max_steps)
-        if drawn:
-            self.runs.draw_windows(workload_of.workload, workload_of.length, limits)
-            self.runs.make_room(*workload_of.most(platform))
+        self.runs.end_episodes(STAY if windows is None else ENDS[autoreset], max_steps)
+        if windows is not None:
+            self.runs.draw_windows(windows.workload, windows.length, limits)
+            self.runs.make_room(*windows.most(platform))
         self.num_envs = num_envs
         self.action_names = self.runs.action_names
         self.single_action_space = gymnasium.spaces.Discrete(len(self.action_names))
