@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO := demo
 
-.PHONY: demo library test test-more test-all mutants bench bench-against docs package zoo zoo-searched format clean hashed
+.PHONY: demo library test test-more test-slow test-all mutants bench bench-against docs package zoo zoo-searched format clean hashed
 
 # Both launches are plain Python, some 3 s each, so that the demo needs no library: compiling one takes longer than the whole demo.
 demo: export HDEEPRM_LIKE_PYTHON := 1
@@ -29,6 +29,10 @@ test: library
 test-more: library
 	$(BIN)/mypy
 	$(PYTEST) -m "more and not bench"
+
+# What both leave out, because each takes minutes: tests marked `slow`. The workflow `weekly` runs it.
+test-slow: library
+	$(PYTEST) -m "slow and not bench"
 
 test-all: library
 	$(BIN)/mypy

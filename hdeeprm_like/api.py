@@ -121,11 +121,12 @@ def _player(policy: str) -> tuple[Case, Play]:
 def _played(
     actions: PolicyActions, machine: Platform, jobs: Window, clock: Clock, seed: int, whole: bool
 ) -> tuple[Simulator, Callable[[], Simulator]]:
-    """Play a pair or a baseline; where equal cores can be counted, this is the quicker way."""
+    """Play a pair or a baseline: without a log, and where equal cores can be counted without names for them."""
     begun = partial(State, machine, jobs.workload, seed, whole=whole, needs=actions.needs, epoch=jobs.epoch)
-    if clock != "batsim" and actions.built_in and not whole and countable(machine, jobs.workload):
-        counted = run_to_end(begun(log=False, named=False), actions, clock)
-        return counted, lambda: run_to_end(begun(), actions, clock)
+    if actions.built_in:
+        counted = clock != "batsim" and not whole and countable(machine, jobs.workload)
+        simulator = run_to_end(begun(log=False, named=not counted), actions, clock)
+        return simulator, lambda: run_to_end(begun(), actions, clock)
     simulator = run_to_end(begun(), actions, clock)
     return simulator, lambda: simulator
 

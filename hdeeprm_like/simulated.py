@@ -59,8 +59,8 @@ class Schedule(schedules.Schedule):
     def simulator(self) -> Simulator:
         """The simulation's final state, with the cores of each job and a log, for experts.
 
-        Equal cores are only counted to find the schedule, which takes half the time; they get names when they are
-        asked for, by playing the jobs again.
+        To find the schedule no log is kept, and equal cores are only counted where they can be, which takes half the
+        time; what is asked for here is made by playing the jobs again.
         """
         return self._play()
 

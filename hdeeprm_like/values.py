@@ -147,6 +147,7 @@ POSITIVE = Number(0.0, above=True)
 FRACTION = Number(0.0, 1.0)
 INDEX = Whole(0)
 COUNT = Whole(1)
+PORT = Whole(0, 65_535, noun="port")  # of TCP; ZeroMQ takes larger ones modulo 65,536
 SEED = Whole(0, 2**63 - 1)
 FINITE = Number(-UTMOST, UTMOST)
 

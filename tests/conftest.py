@@ -50,6 +50,17 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.skip(reason="is about machine code or texts, or takes long without it"))
 
 
+@pytest.fixture
+def one_thread():
+    """Let torch take one core: networks are small, other tests run beside, and a second core would mostly wait."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
 @pytest.fixture(autouse=True)
 def quiet_as_at_the_beginning():
     """Undo what a command line in a test, or in what several tests share, says about the log."""

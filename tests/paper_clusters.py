@@ -1,9 +1,10 @@
-"""Clusters and workloads small enough to be worked out on paper."""
+"""Clusters and workloads of the thesis, small enough to be worked out on paper."""
+
+from dataclasses import replace
 
 import numpy as np
+import small
 
-from hdeeprm_like.cluster.platform import Platform, flops_by_pstate, watts_by_pstate
-from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.run.python_loop import Play
 from hdeeprm_like.run.simulator import Simulator
@@ -11,44 +12,19 @@ from hdeeprm_like.run.simulator import Simulator
 
 def cluster(processors=((0, 2, 4.0, 80.0), (0, 2, 4.4, 100.0)), memory=(32000.0,), bandwidth=32.0):
     """Processors as (node, cores, GFLOP/s, W) with one bandwidth in GB/s; the default is the learning platform."""
-    nodes, cores, gflops, watts = zip(*processors, strict=True)
-    core_processor = np.repeat(np.arange(len(processors)), cores)
-    return Platform(
-        name="paper",
-        cluster_names=("c",),
-        node_cluster=np.zeros(len(memory), np.int64),
-        node_memory=np.array(memory),
-        node_types=("n",) * len(memory),
-        processor_node=np.array(nodes),
-        processor_bandwidth=np.full(len(processors), bandwidth),
-        processor_types=("p",) * len(processors),
-        processor_flops=np.array([flops_by_pstate(g) for g in gflops]),
-        processor_watts=np.array([watts_by_pstate(w) for w in watts]),
-        core_processor=core_processor,
-        core_names=tuple(f"cor_{core}" for core in range(len(core_processor))),
-    )
+    of_nodes = [
+        [(cores, gflops, watts, bandwidth) for node, cores, gflops, watts in processors if node == own]
+        for own in range(len(memory))
+    ]
+    return small.platform(*zip(memory, of_nodes, strict=True))
 
 
 def jobs(submit, seconds, size=1, memory=0.0, bandwidth=0.0, gflops=4.0, ran=1.0):
     """Jobs of so many requested seconds at *gflops*, which really need the share *ran* of that."""
-    count = len(submit)
-
-    def column(value):
-        return np.broadcast_to(np.asarray(value, np.float64), (count,)).copy()
-
-    time = column(seconds)
-    return Workload(
-        ids=tuple(f"w0!{j}" for j in range(count)),
-        profiles=("p",) * count,
-        submit=column(submit),
-        size=column(size).astype(np.int64),
-        requested_time=time,
-        requested_ops=time * gflops * 1e9,
-        ops=time * gflops * 1e9 * column(ran),
-        memory=column(memory),
-        bandwidth=column(bandwidth),
-        capacity=4,
-    )
+    ids = [f"w0!{j}" for j in range(len(submit))]
+    found = small.jobs(submit, seconds, size, memory, bandwidth, ids=ids)
+    requested = found.requested_time * gflops * 1e9
+    return replace(found, requested_ops=requested, ops=requested * np.broadcast_to(ran, len(submit)))
 
 
 def learning_jobs():

@@ -19,27 +19,31 @@ platforms = st.lists(st.tuples(nodes, st.sampled_from([0, 0, 1, 2, 4])), min_siz
 )
 
 
-@st.composite
-def workloads(draw, ties=True, most=25):
-    """Jobs that compute or wait, with and without walltime; *ties* at whole seconds, or no two times alike."""
-    count = draw(st.integers(1, most))
-    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-
-    def seconds(low, high):
-        return rng.integers(low, high, count).astype(float) if ties else rng.uniform(low + 0.01, high, count)
-
-    computes = rng.random(count) < 0.8
+def drawn_jobs(rng, count, seconds):
+    """Jobs that compute or wait, with and without walltime, whose times are ``seconds(low, high)``."""
     return jobs(
         submit=seconds(0, 20),
         seconds=seconds(0, 15),
         estimate=seconds(1, 20),
-        delay=np.where(computes, -1.0, seconds(1, 10)),
+        delay=np.where(rng.random(count) < 0.8, -1.0, seconds(1, 10)),
         walltime=np.where(rng.random(count) < 0.7, np.inf, seconds(1, 15)),
         size=rng.integers(1, 7, count),
         memory=rng.choice([0.0, 20.0, 100.0, 100.125, 400.0], count),
         bandwidth=rng.choice([0.0, 2.0, 5.5, 12.0], count),
         gpus=rng.choice([0, 0, 0, 1, 2, 3], count),
     )
+
+
+@st.composite
+def workloads(draw, ties=True, most=25):
+    """Such jobs; *ties* at whole seconds, or no two times alike."""
+    count = draw(st.integers(1, most))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+
+    def seconds(low, high):
+        return rng.integers(low, high, count).astype(float) if ties else rng.uniform(low + 0.01, high, count)
+
+    return drawn_jobs(rng, count, seconds)
 
 
 def world(seed, most=25):
@@ -73,16 +77,6 @@ def world(seed, most=25):
     def seconds(low, high):
         return np.round(rng.integers(low, high, count) * unit, 6)  # Batsim reads more than 15 digits inexactly
 
-    workload = jobs(
-        submit=seconds(0, 20),
-        seconds=seconds(0, 15),
-        estimate=seconds(1, 20),
-        delay=np.where(rng.random(count) < 0.8, -1.0, seconds(1, 10)),
-        walltime=np.where(rng.random(count) < 0.7, np.inf, seconds(1, 15)),
-        size=rng.integers(1, 7, count),
-        memory=rng.choice([0.0, 20.0, 100.0, 100.125, 400.0], count),
-        bandwidth=rng.choice([0.0, 2.0, 5.5, 12.0], count),
-        gpus=rng.choice([0, 0, 0, 1, 2, 3], count),
-    )
+    workload = drawn_jobs(rng, count, seconds)
     cluster = platform(*nodes, network=links, gpus=[one_of(0, 0, 1, 2, 4) for _ in nodes])
     return cluster, workload, (one_of(*sorted(JOB_POLICIES)), one_of(*sorted(CORE_POLICIES)))

@@ -109,14 +109,33 @@ def told(*arguments):
     return status, error.getvalue()
 
 
-def refused(*arguments):
-    """Run a command that must be refused in one line; return that line."""
+def printed(*arguments):
+    """Run a command that does its work; return what it prints."""
+    with contextlib.redirect_stdout(io.StringIO()) as shown:
+        assert main([str(argument) for argument in arguments]) == 0
+    return shown.getvalue()
+
+
+def refused(*arguments, longest=LONGEST):
+    """Run a command that must be refused in one line of at most so many characters; return that line."""
     status, error = told(*arguments)
     lines = [line for line in error.splitlines() if line.startswith("hdeeprm-like: ")]
     assert status == 2, (status, error)
     assert error.count("\n") == len(error.splitlines()) <= 1 + len(lines), error
-    assert len(lines[-1]) <= LONGEST, lines
+    assert len(lines[-1]) <= longest, lines
     return lines[-1]
+
+
+def refused_launch(folder, *flags, agent=(), **files):
+    """Launch what is in a folder, some of it given by name, which must be refused in one line; return that line."""
+    folder = write_inputs(folder, **files)
+    name = "learning.json" if agent else "options.json"
+    line = refused("launch", "--options", folder / name, *agent, "--output", folder / "out", *flags)
+    assert not (folder / "out").exists()
+    return line
+
+
+LEARNER = ("--agent", ROOT / "agents" / "reinforce.py")
 
 
 def measured(*arguments, timeout=600, **more):

@@ -23,19 +23,10 @@ from hdeeprm_like.run.schedules import run_to_end
 from hdeeprm_like.run.simulator import Simulator
 from hdeeprm_like.run.to_end import run_policy
 
-RUN_FILES = {  # what `launch` leaves behind
-    "makespans.log",
-    "options.json",
-    "out_consumed_energy.csv",
-    "out_jobs.csv",
-    "out_machine_states.csv",
-    "out_pstate_changes.csv",
-    "out_schedule.csv",
-    "overutilizations.json",
-    "platform.xml",
-    "run.json",
-    "workload.json",
-}
+# what `launch` leaves behind
+RUN_FILES = {"makespans.log", "options.json", "out_consumed_energy.csv", "out_jobs.csv", "out_machine_states.csv",
+             "out_pstate_changes.csv", "out_schedule.csv", "overutilizations.json", "platform.xml", "run.json",
+             "workload.json"}  # fmt: skip
 MOMENT = 1e-6  # s; Batsim's messages take nanoseconds each
 
 
@@ -253,7 +244,10 @@ def step_baseline(platform, workload, name, clock="textbook", **state):
 
 
 def check_that_the_future_is_unknown(name, seed):
-    """Run jobs twice, those that end after some moment longer the second time: until then a baseline does the same."""
+    """Run jobs twice; until some moment a baseline does the same.
+
+    The second time those that end later run longer, and of those that come later each makes the request of another.
+    """
     rng, count = np.random.default_rng(seed), 40
     four = platform((1000.0, [(4, 1.0, 100.0, 10.0)]))
     seconds = rng.integers(1, 60, count).astype(np.float64)
@@ -268,7 +262,11 @@ def check_that_the_future_is_unknown(name, seed):
     moment = float(rng.integers(10, 300))
     still = before["finish"] > moment
     longer = replace(workload, ops=np.where(still, workload.ops * rng.uniform(1.0, 3.0, count), workload.ops))
-    after = step_baseline(four, longer, name).simulation.tasks
+    requests = np.arange(count)
+    requests[workload.submit > moment] = rng.permutation(requests[workload.submit > moment])
+    columns = ("size", "requested_time", "requested_ops", "ops", "user", "program")
+    other = replace(longer, **{column: getattr(longer, column)[requests] for column in columns})
+    after = step_baseline(four, other, name).simulation.tasks
     started = before["start"] <= moment
     assert np.array_equal(before["start"][started], after["start"][started])
     assert (after["start"][~started] > moment).all()

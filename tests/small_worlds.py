@@ -24,19 +24,8 @@ CLOCKS = ("textbook", "one-by-one", "batsim")
 CONSTRAINTS = ("cores", "memory", "gpus", "whole", "cap", "all", "all whole")
 PARTITIONED_MODES = ("strict", "greedy", "reserve", "easy", "easyfcfs", "easysjf", "conservative", "bounded")
 PARTITIONED = ("partitions", "partitions all", "partitions whole")
-MODES = (
-    "strict",
-    "greedy",
-    "reserve",
-    "commit",
-    "commitbackfill",
-    "easy",
-    "easyfcfs",
-    "easysjf",
-    "conservative",
-    "packing",
-    "bounded",
-)
+MODES = ("strict", "greedy", "reserve", "commit", "commitbackfill", "easy", "easyfcfs", "easysjf", "conservative",
+         "packing", "bounded")  # fmt: skip
 SLOW = 20_000  # s that each second of a world with guaranteed starts takes: half a day of these has no room in others
 TOGETHER = 1e-8  # s within which events are one
 

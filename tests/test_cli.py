@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
+from robust_inputs import printed, refused
 
 from hdeeprm_like.cli.main import heeding_termination, main
 from hdeeprm_like.cluster.schedule import FIGURES
@@ -61,24 +62,9 @@ def files(tmp_path):
     return tmp_path
 
 
-def refused(capsys, *arguments):
-    """The one line that a command answers with, having written nothing else."""
-    try:
-        status = main([str(argument) for argument in arguments])
-    except SystemExit as end:
-        status = end.code
-    said = capsys.readouterr()
-    assert status == 2
-    assert said.out == ""
-    assert said.err.startswith("hdeeprm-like: ")
-    assert said.err.endswith("\n")
-    assert said.err.count("\n") == 1, said.err
-    return said.err
-
-
-def refused_launch(capsys, folder, *arguments):
+def refused_launch(folder, *arguments):
     """The one line that ``launch`` answers with; no directory is left."""
-    line = refused(capsys, "launch", "--options", folder / "exp.json", "--output", folder / "out", *arguments)
+    line = refused("launch", "--options", folder / "exp.json", "--output", folder / "out", *arguments)
     assert not (folder / "out").exists()
     return line
 
@@ -90,45 +76,30 @@ def rewrite(path, **changes):
 # missing and malformed files
 
 
-@pytest.mark.parametrize("name", ["exp.json", "platform.json", "jobs.json"])
-def test_a_missing_file_is_named(files, capsys, name):
-    (files / name).unlink()
-    assert f"{files / name}: no such file" in refused_launch(capsys, files)
-
-
-@pytest.mark.parametrize("name", ["exp.json", "platform.json", "jobs.json"])
-def test_a_folder_in_the_place_of_a_file_is_named(files, capsys, name):
-    (files / name).unlink()
-    (files / name).mkdir()
-    assert f"{files / name}: is a folder" in refused_launch(capsys, files)
+TEXTS = ("", "{", '{"a": 1,}', "[1]", "7", '"x"', "null", '{"seed": NaN}', "[" * 100_000, "\x00", '{"seed": 1}}')
 
 
 @pytest.mark.parametrize("name", ["exp.json", "platform.json", "jobs.json"])
 @pytest.mark.parametrize(
-    "text", ["", "{", '{"a": 1,}', "[1]", "7", '"x"', "null", '{"seed": NaN}', "[" * 100_000, "\x00", '{"seed": 1}}']
+    ("content", "said"),
+    [(None, ": no such file"), (b'{"seed": "\xff\xfe"}', "not UTF-8"), *((text, "") for text in TEXTS)],
 )
-def test_malformed_json_is_named(files, capsys, name, text):
-    (files / name).write_text(text)
-    assert str(files / name) in refused_launch(capsys, files)
-
-
-@pytest.mark.parametrize("name", ["exp.json", "platform.json", "jobs.json"])
-def test_what_is_no_text_is_named(files, capsys, name):
-    (files / name).write_bytes(b'{"seed": "\xff\xfe"}')
-    assert "not UTF-8" in refused_launch(capsys, files)
+def test_a_file_that_is_missing_or_no_json_is_named(files, name, content, said):
+    (files / name).unlink()
+    if content is not None:
+        (files / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    line = refused_launch(files)
+    assert str(files / name) in line
+    assert said in line
 
 
 @pytest.mark.parametrize(
     "text", ["", "; only a header\n", "1 2 3\n", "x " * 18 + "\n", "1 0 nan 10 1 -1 -1 1 10 -1 1 1 1 1 -1 -1 -1 -1\n"]
 )
-def test_a_trace_without_jobs_is_refused(files, capsys, text):
-    (files / "trace.swf").write_text(text)
-    assert "trace.swf" in refused_launch(capsys, files, "--trace", files / "trace.swf", "--quiet")
-
-
-def test_a_trace_that_is_no_gzip_is_refused(files, capsys):
-    (files / "trace.swf.gz").write_bytes(b"1 2 3")
-    assert "trace.swf.gz" in refused_launch(capsys, files, "--trace", files / "trace.swf.gz")
+@pytest.mark.parametrize("name", ["trace.swf", "trace.swf.gz"])
+def test_a_trace_without_jobs_or_that_is_no_gzip_is_refused(files, name, text):
+    (files / name).write_text(text)
+    assert name in refused_launch(files, "--trace", files / name, "--quiet")
 
 
 # wrong values
@@ -170,11 +141,18 @@ def test_a_trace_that_is_no_gzip_is_refused(files, capsys):
         ({"type_file_paths": ["none.json"]}, "none.json"),
     ],
 )  # fmt: skip
-def test_wrong_options_are_told_with_their_path_and_the_nearest_name(files, capsys, changes, said):
+def test_wrong_options_are_told_with_their_path_and_the_nearest_name(files, changes, said):
     rewrite(files / "exp.json", **changes)
-    line = refused_launch(capsys, files)
+    line = refused_launch(files)
     assert said in line
     assert len(line) < 400
+
+
+def rewrite_jobs(files, change, old="", new=""):
+    """Change the content of the jobs, and then a word of their text."""
+    content = json.loads((files / "jobs.json").read_text())
+    change(content)
+    (files / "jobs.json").write_text(json.dumps(content).replace(old, new))
 
 
 @pytest.mark.parametrize(
@@ -190,20 +168,16 @@ def test_wrong_options_are_told_with_their_path_and_the_nearest_name(files, caps
         ({"profile": "Tst0"}, "did you mean 'Test0'?"),
     ],
 )
-def test_wrong_jobs_are_told_with_their_place(files, capsys, changes, said):
-    content = json.loads((files / "jobs.json").read_text())
-    content["jobs"][1].update(changes)
-    (files / "jobs.json").write_text(json.dumps(content))
-    assert said in refused_launch(capsys, files)
+def test_wrong_jobs_are_told_with_their_place(files, changes, said):
+    rewrite_jobs(files, lambda content: content["jobs"][1].update(changes))
+    assert said in refused_launch(files)
 
 
 @pytest.mark.parametrize("key", ["cpu", "req_time", "req_ops", "mem", "mem_bw"])
 @pytest.mark.parametrize("value", ["-1", "NaN", "Infinity", "1e999", "true", '"3"', "[]"])
-def test_wrong_numbers_in_a_profile_are_refused(files, capsys, key, value):
-    content = json.loads((files / "jobs.json").read_text())
-    content["profiles"]["Test0"][key] = "HERE"
-    (files / "jobs.json").write_text(json.dumps(content).replace('"HERE"', value))
-    assert str(files / "jobs.json") in refused_launch(capsys, files)
+def test_wrong_numbers_in_a_profile_are_refused(files, key, value):
+    rewrite_jobs(files, lambda content: content["profiles"]["Test0"].update({key: "HERE"}), '"HERE"', value)
+    assert str(files / "jobs.json") in refused_launch(files)
 
 
 @pytest.mark.parametrize(
@@ -218,70 +192,60 @@ def test_wrong_numbers_in_a_profile_are_refused(files, capsys, key, value):
         ("platform.json", '"0us"', '"1e999us"', "platform.json"),
     ],
 )
-def test_what_a_file_lacks_or_has_wrong_is_told(files, capsys, name, old, new, said):
+def test_what_a_file_lacks_or_has_wrong_is_told(files, name, old, new, said):
     changed, count = re.subn(old, new, (files / name).read_text())
     assert count
     (files / name).write_text(changed)
-    assert said in refused_launch(capsys, files)
+    assert said in refused_launch(files)
 
 
-def test_a_link_without_bandwidth_is_refused(files, capsys):
-    main(["launch", "-q", "-o", str(files / "exp.json"), "--output", str(files / "first")])
+def test_a_link_without_bandwidth_is_refused(files):
+    printed("launch", "-q", "-o", files / "exp.json", "--output", files / "first")
     xml = re.sub(r'bandwidth="[^"]*"', 'bandwidth="0Gbps"', (files / "first" / "platform.xml").read_text())
     (files / "platform.xml").write_text(xml)
-    assert "bandwidth: is '0Gbps'; one above 0 is needed" in refused_launch(
-        capsys, files, "--platform", files / "platform.xml"
-    )
+    line = refused_launch(files, "--platform", files / "platform.xml")
+    assert "bandwidth: is '0Gbps'; one above 0 is needed" in line
 
 
 @pytest.mark.parametrize(
     "flags",
     ["--seed -1", "--seed x", f"--seed {2**63}", "--runs 0", "--runs 1.5", "--sed 1", "--log-level LOUD"],
 )
-def test_wrong_flags_are_refused(files, capsys, flags):
-    assert flags.split()[0] in refused_launch(capsys, files, *flags.split())
+def test_wrong_flags_are_refused(files, flags):
+    assert flags.split()[0] in refused_launch(files, *flags.split())
 
 
-def test_a_trace_and_a_workload_exclude_one_another(files, capsys):
-    line = refused_launch(capsys, files, "--trace", files / "a.swf", "--workload", files / "jobs.json")
+def test_a_trace_and_a_workload_exclude_one_another(files):
+    line = refused_launch(files, "--trace", files / "a.swf", "--workload", files / "jobs.json")
     assert "exclude one another" in line
 
 
-@pytest.mark.parametrize("arguments", [["lanch"], ["launch"], ["visual"], ["metrics"], ["clean"], ["jobstat", "x"]])
-def test_an_unknown_or_incomplete_command_is_refused(capsys, arguments):
-    assert "--help" in refused(capsys, *arguments)
-
-
 def test_a_job_without_the_memory_is_rejected_with_the_reason_and_the_run_goes_on(files, capsys):
-    content = json.loads((files / "jobs.json").read_text())
-    content["profiles"]["Big"] = content["profiles"]["Test0"] | {"mem": 1e9}
-    content["jobs"][0]["profile"] = "Big"
-    (files / "jobs.json").write_text(json.dumps(content))
-    assert main(["launch", "-o", str(files / "exp.json"), "--output", str(files / "out")]) == 0
-    said = capsys.readouterr()
+    def change(content):
+        content["profiles"]["Big"] = content["profiles"]["Test0"] | {"mem": 1e9}
+        content["jobs"][0]["profile"] = "Big"
+
+    rewrite_jobs(files, change)
+    printed("launch", "-o", files / "exp.json", "--output", files / "out")
     run = json.loads((files / "out" / "run.json").read_text())
     assert run["rejected"] == {"w0!0": "more memory per core than the platform has for that many cores"}
     assert (run["metrics"]["nb_jobs_rejected"], run["metrics"]["nb_jobs_success"]) == (1, 1)
-    assert "1 jobs were rejected, the first is w0!0" in said.err
+    assert "1 jobs were rejected, the first is w0!0" in capsys.readouterr().err
 
 
 # writing
 
 
-@pytest.mark.parametrize("below", ["jobs.json", "jobs.json/deeper"])
-def test_a_directory_that_cannot_be_made_is_one_line(files, capsys, below):
-    before = sorted(files.rglob("*"))
-    line = refused(capsys, "launch", "-q", "-o", files / "exp.json", "--output", files / below)
-    assert "cannot be written" in line
-    assert sorted(files.rglob("*")) == before
-
-
-def test_a_file_that_no_run_wrote_is_not_overwritten(files, capsys):
+@pytest.mark.parametrize(
+    ("output", "said"),
+    [("jobs.json", "cannot be written"), ("jobs.json/deeper", "cannot be written"), (".", "options.json")],
+    ids=["a file", "below a file", "with a file that no run wrote"],
+)
+def test_an_output_that_cannot_be_had_is_one_line_and_nothing_changes(files, output, said):
     shutil.copy(files / "exp.json", files / "options.json")
-    before = {path: path.read_bytes() for path in files.iterdir()}
-    line = refused(capsys, "launch", "-q", "-o", files / "options.json", "--output", files)
-    assert "options.json" in line
-    assert {path: path.read_bytes() for path in files.iterdir()} == before
+    before = {path: path.read_bytes() for path in files.rglob("*")}
+    assert said in refused("launch", "-q", "-o", files / "options.json", "--output", files / output)
+    assert {path: path.read_bytes() for path in files.rglob("*")} == before
 
 
 FULL_DISK = """
@@ -424,11 +388,10 @@ def test_without_a_command_the_help_is_shown(capsys):
 @pytest.mark.parametrize("text", [POLICY_PAIR, SELECTION])
 def test_both_forms_of_the_original_schema_run_with_their_paths_overridden(tmp_path, capsys, text):
     (tmp_path / "exp.json").write_text(text)
-    assert "no such file" in refused_launch(capsys, tmp_path)
+    assert "no such file" in refused_launch(tmp_path)
     flags = ["--platform", ROOT / "platforms" / "gaia.json", "--trace", ROOT / "workloads" / "gaia.swf.gz"]
-    arguments = ["launch", "-q", "-o", tmp_path / "exp.json", *flags, "--output", tmp_path / "out"]
-    assert main([str(argument) for argument in arguments]) == 0
-    assert capsys.readouterr() == ("", "")
+    assert printed("launch", "-q", "-o", tmp_path / "exp.json", *flags, "--output", tmp_path / "out") == ""
+    assert capsys.readouterr().err == ""
     run = json.loads((tmp_path / "out" / "run.json").read_text())
     assert run["metrics"]["nb_jobs_success"] == 100
     assert run["platform"]["cores"] == 2280
@@ -441,23 +404,14 @@ def test_the_original_learning_experiment_is_accepted_as_it_is():
     assert (options.pybatsim.agent.hidden, options.pybatsim.agent.lr, options.pybatsim.agent.gamma) == (16, 0.005, 0.99)
 
 
-def test_the_schema_is_told_and_knows_every_key(tmp_path, capsys):
-    assert main(["schema"]) == 0
-    told = json.loads(capsys.readouterr().out)
+def test_the_schema_is_told_and_knows_every_key(tmp_path):
+    told = json.loads(printed("schema"))
     assert told == schema()
-    assert main(["schema", "--save", str(tmp_path / "schema.json")]) == 0
+    printed("schema", "--save", tmp_path / "schema.json")
     assert json.loads((tmp_path / "schema.json").read_text()) == told
     assert set(told["properties"]) >= {"seed", "nb_resources", "nb_jobs", "pybatsim", "platform_file_path"}
     assert told["additionalProperties"] is False
     assert told["required"] == ["seed"]
-
-
-EXPERIMENTS = [path for path in sorted((ROOT / "agents").glob("*.json")) if path.name != "sweep.json"]  # lists of such
-
-
-@pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.name)
-def test_the_shipped_experiments_are_valid(path):
-    Options.model_validate(json.loads(path.read_text()))
 
 
 def test_a_reader_that_goes_away_is_no_error(files):
@@ -467,66 +421,67 @@ def test_a_reader_that_goes_away_is_no_error(files):
     assert done.stderr == ""
 
 
-def test_quiet_says_nothing(files, capsys):
-    assert main(["launch", "--quiet", "-o", str(files / "exp.json"), "--output", str(files / "out")]) == 0
-    assert capsys.readouterr() == ("", "")
-
-
-def test_without_an_output_the_run_lies_beside_and_is_told(files, capsys, monkeypatch):
+def test_quiet_says_nothing_and_without_an_output_the_run_lies_beside_and_is_told(files, capsys, monkeypatch):
+    assert printed("launch", "--quiet", "-o", files / "exp.json", "--output", files / "out") == ""
+    assert capsys.readouterr().err == ""
     monkeypatch.chdir(files)
-    assert main(["launch", "-o", "exp.json"]) == 0
+    assert "makespan" in printed("launch", "-o", "exp.json").lower()
     assert (files / "run-exp" / "run.json").exists()
-    assert "makespan" in capsys.readouterr().out.lower()
-    assert os.listdir(files / "run-exp")
 
 
-# a process each; one of each kind stays
-@pytest.mark.lane(more=r"(doc|visual comp|jobstat x.swf req_t|example ga)-.*")
-@pytest.mark.parametrize(
-    ("typed", "known"),
-    [
-        ("lau", "launch "),
-        ("launch --simul", "--simulator "),
-        ("doc", "doctor "),
-        ("visual gantt_", "gantt_no_label "),
-        ("visual comp", "compare "),
-        ("jobstat x.swf req_t", "req_time "),
-        ("jobstat x.swf size medi", "median "),
-        ("example ga", "gaia "),
-        ("launch --options gaia-", "gaia-shortest "),
-        ("launch --options x.json --trace lublin-1-", "lublin-1-500 "),
-        ("launch --options x.json --platform nin", "nine-machines "),
-        ("launch --options x.json --workload lea", "learning "),
-        ("train --options learning --agent reinf", "reinforce "),
-        ("compare --trace CTC", "CTC-SP2-1996-3.1-cln "),
-        ("compare --trace gaia --policies fcfs,sjf+conserv", "fcfs,sjf+conservative "),
-        ("compare --trace gaia --policies fcfs,zoo:bal", "fcfs,zoo:balanced "),
-        ("stream --policy shortest-high_gf", "shortest-high_gflops "),
-        ("explain zoo:bal", "zoo:balanced "),
-        ("fetch-trace KTH", "KTH-SP2-1996-2.1-cln "),
-        ("reproduce R03 R1", "R10\nR11\nR12\nR13\nR14\nR15\nR16\nR17\nR18"),
-    ],
-)
-def test_a_shell_completes_commands_flags_and_names(typed, known, tmp_path):
-    """What the line of a shell is completed to that `register-python-argcomplete` has set up."""
-    told, typed = tmp_path / "told", f"hdeeprm-like {typed}"
-    asked = {"_ARGCOMPLETE": "1", "_ARGCOMPLETE_STDOUT_FILENAME": str(told), "_ARGCOMPLETE_IFS": "\n"}
-    asked |= {"COMP_LINE": typed, "COMP_POINT": str(len(typed))}
-    command = "import sys; from hdeeprm_like.cli.main import main; sys.exit(main())"
-    done = subprocess.run([sys.executable, "-c", command], env=os.environ | asked, capture_output=True, timeout=300)
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert told.read_text() == known
+COMPLETED = {
+    "lau": "launch ",
+    "launch --simul": "--simulator ",
+    "doc": "doctor ",
+    "visual gantt_": "gantt_no_label ",
+    "visual comp": "compare ",
+    "jobstat x.swf req_t": "req_time ",
+    "jobstat x.swf size medi": "median ",
+    "example ga": "gaia ",
+    "launch --options gaia-": "gaia-shortest ",
+    "launch --options x.json --trace lublin-1-": "lublin-1-500 ",
+    "launch --options x.json --platform nin": "nine-machines ",
+    "launch --options gaia --platform lumi": "lumi\nlumi-mine.json",
+    "launch --options x.json --workload lea": "learning ",
+    "train --options learning --agent reinf": "reinforce ",
+    "compare --trace CTC": "CTC-SP2-1996-3.1-cln ",
+    "compare --trace gaia --policies fcfs,sjf+conserv": "fcfs,sjf+conservative ",
+    "compare --trace gaia --policies fcfs,zoo:bal": "fcfs,zoo:balanced ",
+    "stream --policy shortest-high_gf": "shortest-high_gflops ",
+    "explain zoo:bal": "zoo:balanced ",
+    "fetch-trace KTH": "KTH-SP2-1996-2.1-cln ",
+    "reproduce R03 R1": "R10\nR11\nR12\nR13\nR14\nR15\nR16\nR17\nR18",
+}
+"""What a line of a shell that `register-python-argcomplete` has set up is completed to."""
+
+# One process, which has loaded what every command loads, and a child of it for each line.
+COMPLETE = """
+import json, os, sys
+import argcomplete
+from hdeeprm_like.cli.main import main, parser
+parser()
+for typed in json.load(sys.stdin):
+    told = "told"
+    os.environ |= {"_ARGCOMPLETE": "1", "_ARGCOMPLETE_STDOUT_FILENAME": told, "_ARGCOMPLETE_IFS": "\\n"}
+    os.environ |= {"COMP_LINE": "hdeeprm-like " + typed, "COMP_POINT": str(len("hdeeprm-like " + typed))}
+    child = os.fork()
+    if child == 0:
+        main()
+        os._exit(1)
+    _, status = os.waitpid(child, 0)
+    print(json.dumps([status, open(told).read()]))
+"""
 
 
-def test_a_shell_completes_names_and_files(tmp_path):
+def test_a_shell_completes_commands_flags_names_and_files(tmp_path):
     (tmp_path / "lumi-mine.json").write_text("{}")
-    told = tmp_path / "told"
-    typed = "hdeeprm-like launch --options gaia --platform lumi"
-    asked = {"_ARGCOMPLETE": "1", "_ARGCOMPLETE_STDOUT_FILENAME": str(told), "_ARGCOMPLETE_IFS": "\n"}
-    asked |= {"COMP_LINE": typed, "COMP_POINT": str(len(typed)), "PYTHONPATH": str(ROOT)}
-    command = "import sys; from hdeeprm_like.cli.main import main; sys.exit(main())"
-    subprocess.run([sys.executable, "-c", command], env=os.environ | asked, timeout=300, cwd=tmp_path, check=True)
-    assert told.read_text().splitlines() == ["lumi", "lumi-mine.json"]
+    done = subprocess.run(
+        [sys.executable, "-c", COMPLETE], input=json.dumps(list(COMPLETED)), cwd=tmp_path, capture_output=True,
+        text=True, timeout=300, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=True,
+    )  # fmt: skip
+    assert done.stderr == ""
+    told = map(json.loads, done.stdout.splitlines())
+    assert dict(zip(COMPLETED, told, strict=True)) == {typed: [0, known] for typed, known in COMPLETED.items()}
 
 
 # what a command says
@@ -535,97 +490,81 @@ def test_a_shell_completes_names_and_files(tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (
-            ["launch", "-o", "gaja"],
-            "--options/-o: 'gaja' is no shipped options file, and no file; did",
-        ),
-        (["launch", "-o", "gaia", "--trace", "gaja"], "--trace: 'gaja' is no shipped trace, and no file; did"),
-        (["launch", "-o", "gaia", "--workload", "gaia"], "but no workload; known: learning, worked-one"),
-        (["compare", "--trace", "lublin", "--policies", "fcfs", "--output", "x"], "did you mean 'lublin-"),
-        (["predict", "KTH-SP2-1996-2.1-cln"], "download it once with: hdeeprm-like fetch-trace KTH-SP2-1996-2.1-cln"),
-        (["convert", "gaja", "x.xml"], "'gaja' is no shipped platform, and no file"),
-        (["sweep", "gaja", "-o", "x"], "'gaja' is no shipped sweep or options file, and no file"),
-        (["example", "--names", "trce"], "is no kind of shipped data; did you mean 'trace'?"),
-        (["example", "--names", "trace", "x"], "example --names: copies nothing; omit DIR"),
+        ("launch -o gaja", "--options/-o: 'gaja' is no shipped options file, and no file; did"),
+        ("launch -o gaia --trace gaja", "--trace: 'gaja' is no shipped trace, and no file; did"),
+        ("launch -o gaia --workload gaia", "but no workload; known: learning, worked-one"),
+        ("compare --trace lublin --policies fcfs --output x", "did you mean 'lublin-"),
+        ("predict KTH-SP2-1996-2.1-cln", "download it once with: hdeeprm-like fetch-trace KTH-SP2-1996-2.1-cln"),
+        ("convert gaja x.xml", "'gaja' is no shipped platform, and no file"),
+        ("sweep gaja -o x", "'gaja' is no shipped sweep or options file, and no file"),
+        ("example --names trce", "is no kind of shipped data; did you mean 'trace'?"),
+        ("example --names trace x", "example --names: copies nothing; omit DIR"),
+        ("exampel gaia x", "'exampel' is not known; did you mean 'example'?"),
+        ("launch -o x.json --simulator embeded", "did you mean 'embedded'?"),
+        ("convert a.json b.json --batsim 9", "9 is not known; known: 4, 5"),
+        ("qqqq", "'qqqq' is not known; known: batsim, batsim5, benchmark, check"),
+        *((words, "--help") for words in ("lanch", "launch", "visual", "metrics", "clean", "jobstat x")),
     ],
 )
-def test_an_unknown_name_is_refused_in_one_line(words, said, capsys, monkeypatch, tmp_path):
+def test_a_name_or_a_command_that_is_not_known_is_refused_in_one_line(words, said, monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    assert said in refused(capsys, *words)
+    assert said in refused(*words.split(), longest=400)  # with the names that are known
 
 
-def test_names_stand_for_paths_in_commands(capsys, monkeypatch, tmp_path):
+def test_names_stand_for_paths_in_commands(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    assert main(["jobstat", "gaia", "size", "p95"]) == 0
-    assert capsys.readouterr().out == "size p95: 36 cores\n"
-    assert main(["convert", "gaia", "gaia.xml"]) == 0
-    assert capsys.readouterr().out == "2280 cores in gaia.xml\n"
-    assert main(["convert", "learning", "jobs.json"]) == 0
-    assert capsys.readouterr().out == "2 jobs in jobs.json\n"
-    assert main(["example", "--names", "trace"]) == 0
-    assert capsys.readouterr().out.splitlines()[0].split()[:2] == ["trace", "gaia"]
-    assert main(["launch", "-q", "--options", "worked-three"]) == 0
+    assert printed("jobstat", "gaia", "size", "p95") == "size p95: 36 cores\n"
+    assert printed("convert", "gaia", "gaia.xml") == "2280 cores in gaia.xml\n"
+    assert printed("convert", "learning", "jobs.json") == "2 jobs in jobs.json\n"
+    assert printed("example", "--names", "trace").split()[:2] == ["trace", "gaia"]
+    printed("launch", "-q", "--options", "worked-three")
     assert (tmp_path / "run-worked-three" / "run.json").exists()
-
-
-def test_the_nearest_command_is_named(capsys):
-    assert "'exampel' is not known; did you mean 'example'?" in refused(capsys, "exampel", "gaia", "x")
-    assert "did you mean 'embedded'?" in refused(capsys, "launch", "-o", "x.json", "--simulator", "embeded")
-    assert "9 is not known; known: 4, 5" in refused(capsys, "convert", "a.json", "b.json", "--batsim", "9")
-    assert "'qqqq' is not known; known: batsim, batsim5, benchmark, check" in refused(capsys, "qqqq")
 
 
 @pytest.fixture
 def launched(files):
     """The folder of a run."""
-    assert main(["launch", "-q", "-o", str(files / "exp.json"), "--output", str(files / "out")]) == 0
+    printed("launch", "-q", "-o", files / "exp.json", "--output", files / "out")
     return files / "out"
 
 
-def test_a_run_ends_with_the_next_command(launched, capsys, tmp_path):
+def test_a_run_ends_with_the_next_command(launched, tmp_path):
     folder = tmp_path / "with spaces"
-    assert main(["launch", "-o", str(launched / "options.json"), "--output", str(folder)]) == 0
-    last = capsys.readouterr().out.splitlines()[-1]
+    last = printed("launch", "-o", launched / "options.json", "--output", folder).splitlines()[-1]
     assert last == f"next: hdeeprm-like report '{folder}' --output '{folder}/report.html'"
-    assert main(shlex.split(last)[2:]) == 0
+    printed(*shlex.split(last)[2:])
     assert (folder / "report.html").exists()
 
 
-def test_a_run_is_not_replaced_unless_asked(launched, files, capsys):
-    again = ["launch", "-q", "-o", files / "exp.json", "--output", launched]
+def test_a_run_is_not_replaced_unless_asked(launched, files):
+    again = ("launch", "-q", "-o", files / "exp.json", "--output", launched)
     before = {path: path.stat().st_mtime_ns for path in launched.iterdir()}
-    line = refused(capsys, *again)
-    assert line.endswith(f"{launched}: holds a run; name another --output, or replace it with --overwrite\n")
+    line = refused(*again)
+    assert line.endswith(f"{launched}: holds a run; name another --output, or replace it with --overwrite")
     assert {path: path.stat().st_mtime_ns for path in launched.iterdir()} == before
-    assert main([*map(str, again), "--overwrite"]) == 0
+    printed(*again, "--overwrite")
     assert (launched / "run.json").stat().st_mtime_ns > before[launched / "run.json"]
     record = json.loads((launched / "run.json").read_text())
     (launched / "run.json").write_text(json.dumps(record | {"status": "training"}))
-    assert "holds a training" in refused(capsys, *again)
+    assert "holds a training" in refused(*again)
     (launched / "run.json").write_text(json.dumps(record | {"status": "incomplete"}))
-    assert main(list(map(str, again))) == 0  # what was cut short may be replaced
+    printed(*again)  # what was cut short may be replaced
 
 
-def test_visual_says_what_it_wrote(launched, capsys, tmp_path):
-    capsys.readouterr()
-    line = ["visual", "gantt", "--run", str(launched), "--save", str(tmp_path / "g.png")]
-    assert main(line) == 0
-    assert capsys.readouterr().out == f"gantt of {launched} in {tmp_path / 'g.png'}\n"
-    assert main([*line, "--quiet"]) == 0
-    assert capsys.readouterr().out == ""
+def test_visual_says_what_it_wrote(launched, tmp_path):
+    line = ("visual", "gantt", "--run", launched, "--save", tmp_path / "g.png")
+    assert printed(*line) == f"gantt of {launched} in {tmp_path / 'g.png'}\n"
+    assert printed(*line, "--quiet") == ""
 
 
 @pytest.mark.parametrize(
     ("field", "statistic", "said"), [("size", "p95", "cores"), ("size", "count", "jobs"), ("req_time", "max", "s")]
 )
-def test_a_statistic_has_its_name_and_its_unit(files, capsys, field, statistic, said):
-    assert main(["jobstat", str(files / "jobs.json"), field, statistic]) == 0
-    words = capsys.readouterr().out.removesuffix("\n")
-    assert main(["jobstat", "-q", str(files / "jobs.json"), field, statistic]) == 0
-    number = capsys.readouterr().out.removesuffix("\n")
+def test_a_statistic_has_its_name_and_its_unit(files, field, statistic, said):
+    words, number = (printed("jobstat", *more, files / "jobs.json", field, statistic) for more in ([], ["-q"]))
     assert float(number) > 0.0
-    assert words == f"{field} {statistic}: {number} {said}"
+    assert words == f"{field} {statistic}: {number.strip()} {said}\n"
 
 
 @pytest.mark.parametrize(
@@ -634,19 +573,17 @@ def test_a_statistic_has_its_name_and_its_unit(files, capsys, field, statistic, 
         ("jobstat gaia", {"summary", "left_out"}),
         ("jobstat gaia size p95", {"field", "statistic", "value", "unit"}),
         ("jobstat gaia all", {"req_time", "size", "mem", "submit"}),
-        ("metrics RUN --short", {"launched"}),
+        ("metrics RUN --short", set()),
         ("doctor", {"numpy", "machine code"}),
         ("explain zoo:balanced", {"formulas"}),
         ("explain zoo:balanced --trace lublin-1 --at 20000", {"formulas", "at", "free", "waiting"}),
     ],
 )
-def test_what_is_printed_is_printed_as_json_too(words, keys, launched, capsys):
+def test_what_is_printed_is_printed_as_json_too(words, keys, launched):
     line = [str(launched) if word == "RUN" else word for word in words.split()]
-    assert main([*line, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
-    assert keys - {"launched"} <= found.keys()
-    assert main(line) == 0
-    shown = capsys.readouterr().out
+    found = json.loads(printed(*line, "--json"), parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+    assert keys <= found.keys()
+    shown = printed(*line)
     if words == "jobstat gaia size p95":
         assert f"{found['value']:.10g} {found['unit']}" in shown
     if words == "explain zoo:balanced":
@@ -655,22 +592,12 @@ def test_what_is_printed_is_printed_as_json_too(words, keys, launched, capsys):
         assert list(found[launched.name]) == list(SHORT)
 
 
-def test_metrics_explains_each_figure_that_it_prints(launched, capsys):
-    capsys.readouterr()
-    assert main(["metrics", "--explain"]) == 0
-    lines = dict(line.split(": ", 1) for line in capsys.readouterr().out.splitlines())
+def test_metrics_explains_each_figure_that_it_prints(launched):
+    lines = dict(line.split(": ", 1) for line in printed("metrics", "--explain").splitlines())
     assert list(lines) == [figure.title for figure in FIGURES.values()]
     assert "until the last job starts" in lines["RLScheduler's utilization"]
     assert "fills and drains" in lines["Steady utilization"]
     assert "largest mean bounded slowdown of a user" in lines["Worst user over mean"]
-    assert main(["metrics", str(launched), "--short", "--explain"]) == 0
-    told = capsys.readouterr().out
+    told = printed("metrics", launched, "--short", "--explain")
     assert "Makespan: from the beginning" in told
     assert "Steady utilization" not in told
-
-
-# draws once more
-@pytest.mark.more
-def test_a_report_explains_its_figures(launched, files):
-    assert main(["report", str(launched), "--output", str(files / "r.html"), "-q"]) == 0
-    assert '<abbr title="utilization without the times when the machine fills' in (files / "r.html").read_text()

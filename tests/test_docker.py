@@ -20,10 +20,9 @@ DOCKER = ROOT / "docker"
 COMPOSE = yaml.safe_load((DOCKER / "compose.yaml").read_text())
 DOCKERFILE = (DOCKER / "Dockerfile").read_text()
 SERVICES = COMPOSE["services"]
-KEYS = {
-    *("build", "image", "entrypoint", "command", "user", "volumes", "networks", "init", "depends_on"),
-    *("healthcheck", "stop_grace_period"),
-}  # of a service, as the compose specification names them
+# of a service, as the compose specification names them
+KEYS = {"build", "image", "entrypoint", "command", "user", "volumes", "networks", "init", "depends_on", "healthcheck",
+        "stop_grace_period"}  # fmt: skip
 
 
 def test_the_compose_file_has_two_services_that_share_a_network_and_a_volume():
@@ -78,8 +77,8 @@ def outside(words, folder, port):
     return words
 
 
-# more commands
-@pytest.mark.slow
+# the same once more
+@pytest.mark.lane(more="False", slow="True")
 @pytest.mark.parametrize("impatient", [False, True])
 def test_the_commands_run_the_experiment_to_its_end(impatient, tmp_path):
     """*impatient*: as with --abort-on-container-exit, the one is told to stop as soon as the other has ended."""

@@ -10,10 +10,11 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from robust_inputs import printed, refused
 
 import hdeeprm_like.example_files
 import hdeeprm_like.formats.shipped
-from hdeeprm_like.cli.main import main, parser
+from hdeeprm_like.cli.main import parser
 from hdeeprm_like.decision.score_files import zoo
 from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.example_files import EXAMPLES, commands_for, copy_example
@@ -31,16 +32,6 @@ def names_below(folder):
     """The paths of all files in a folder, without what Python compiled."""
     paths = (path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
     return {path.relative_to(folder).as_posix() for path in paths}
-
-
-def refused(capsys, *arguments):
-    """The one line that ``example`` answers with."""
-    assert main(["example", *map(str, arguments)]) == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert said.err.startswith("hdeeprm-like: ")
-    assert said.err.count("\n") == 1
-    return said.err
 
 
 # the table
@@ -94,42 +85,33 @@ def test_the_examples_are_found_in_the_package_where_it_is_installed_and_else_in
 # the command
 
 
-def test_without_a_name_all_are_listed(capsys):
-    assert main(["example"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+def test_without_a_name_all_are_listed():
+    lines = printed("example").splitlines()
     assert [line.split()[0] for line in lines] == NAMES
     assert all(line.endswith(EXAMPLES[line.split()[0]].shows) and len(line) <= 120 for line in lines)
 
 
-def test_a_copy_says_what_to_run_next(capsys, tmp_path, monkeypatch):
+def test_a_copy_says_what_to_run_next(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert main(["example", "gaia", "x"]) == 0
-    assert "\n  hdeeprm-like launch --options x/first.json\n" in capsys.readouterr().out
-    assert main(["example", "learning", "y"]) == 0
-    assert "pip install 'hdeeprm_like[learn]'" in capsys.readouterr().out
-    assert main(["example", "learning", "z", "--quiet"]) == 0
-    assert capsys.readouterr().out == ""
+    assert "\n  hdeeprm-like launch --options x/first.json\n" in printed("example", "gaia", "x")
+    assert "pip install 'hdeeprm_like[learn]'" in printed("example", "learning", "y")
+    assert printed("example", "learning", "z", "--quiet") == ""
 
 
-def test_a_wrong_name_is_told_the_nearest_one(capsys, tmp_path):
-    assert "'gaja' is not known; did you mean 'gaia'?" in refused(capsys, "gaja", tmp_path / "x")
-    assert "known: compare, " in refused(capsys, "q", tmp_path / "x")
-    assert not (tmp_path / "x").exists()
-
-
-def test_a_name_without_a_folder_is_refused(capsys):
-    assert "the folder for the copy is missing; try: hdeeprm-like example gaia DIR" in refused(capsys, "gaia")
-
-
-def test_a_file_in_the_place_of_the_folder_is_refused(capsys, tmp_path):
-    (tmp_path / "x").write_text("mine")
-    assert f"{tmp_path / 'x'}: is not a folder" in refused(capsys, "gaia", tmp_path / "x")
-    assert (tmp_path / "x").read_text() == "mine"
-
-
-def test_nothing_of_the_users_is_overwritten(capsys, tmp_path):
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("gaja x", "'gaja' is not known; did you mean 'gaia'?"),
+        ("q x", "known: compare, "),
+        ("gaia", "the folder for the copy is missing; try: hdeeprm-like example gaia DIR"),
+        ("gaia gaia.json", "gaia.json: is not a folder"),
+        ("gaia .", "gaia.json: is there already"),
+    ],
+)
+def test_what_cannot_be_copied_is_one_line_and_nothing_of_the_users_is_overwritten(tmp_path, monkeypatch, words, said):
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "gaia.json").write_text("mine")
-    assert f"{tmp_path / 'gaia.json'}: is there already" in refused(capsys, "gaia", tmp_path)
+    assert said in refused("example", *words.split())
     assert names_below(tmp_path) == {"gaia.json"}
     assert (tmp_path / "gaia.json").read_text() == "mine"
 
@@ -187,15 +169,7 @@ def test_an_example_that_learns_names_the_extra_where_pytorch_is_missing(tmp_pat
 def test_a_wheel_made_of_the_source_distribution_holds_all_and_runs_an_example_without_a_clone(tmp_path):
     tree, unpacked = tmp_path / "tree", tmp_path / "unpacked"
     tree.mkdir()
-    for name in (
-        "setup.py",
-        "pyproject.toml",
-        "MANIFEST.in",
-        "README.md",
-        "LICENSE",
-        "CHANGELOG.md",
-        "constraints.txt",
-    ):
+    for name in METADATA:
         shutil.copy(ROOT / name, tree)
     for name in ("hdeeprm_like", *FOLDERS):
         shutil.copytree(ROOT / name, tree / name)  # with the __pycache__ that may be there

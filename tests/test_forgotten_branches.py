@@ -32,7 +32,7 @@ WRONG = {
     "decision point": ("specs.DECISION_POINTS['dusk'] = specs.Spec('')", "decision.window.arrays",
                        "decision points: 'dusk' is not in"),
     "feature": ("score_files.FEATURES['moon'] = 'phase'", "decision.policies.scores", "features of scores: 'moon'"),
-    "feature of a predictor": ("tree_files.FEATURES['moon'] = 'phase'", "decision.policies.learned_times",
+    "feature of a predictor": ("tree_files.FEATURES['moon'] = 'phase'", "decision.policies.run_times",
                                "features of trees: 'moon' is not in"),
 }  # fmt: skip
 

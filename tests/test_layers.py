@@ -7,37 +7,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = "hdeeprm_like"
-BASE = {
-    "refusals",
-    "types",
-    "errors",
-    "inputs",
-    "csv_rows",
-    "limits",
-    "plugins",
-    "signals",
-    "progress",
-    "records",
-    "values",
-    "version",
-}  # for every layer
+# for every layer
+BASE = {"refusals", "types", "errors", "inputs", "csv_rows", "limits", "plugins", "signals", "progress", "records",
+        "values", "version"}  # fmt: skip
 DECIDES = {"cluster", "engine", "decision"}
 
 MAY_IMPORT = {  # layer: the other layers that it may import besides those that all may
     "__init__": set(),
     "__main__": {"cli"},
-    "types": set(),
-    "errors": set(),
-    "inputs": set(),
-    "csv_rows": set(),
-    "limits": set(),
-    "plugins": set(),
-    "signals": set(),
-    "progress": set(),
-    "records": set(),
-    "refusals": set(),
-    "values": set(),
-    "version": set(),
+    **{name: set() for name in BASE},
     "cluster": set(),
     "formats": {"cluster"},
     "engine": {"cluster"},
@@ -65,23 +43,9 @@ MAY_IMPORT = {  # layer: the other layers that it may import besides those that 
     "simulated": {"cluster", "experiment", "formats", "results", "run", "studies"},
     "compiler": DECIDES | {"results", "run"},
     "entry": DECIDES | {"batsim", "experiment", "formats", "launch", "options", "results"},
-    "cli": {
-        "engine",
-        "batsim",
-        "batsim_server",
-        "cluster",
-        "decision",
-        "example_files",
-        "experiment",
-        "formats",
-        "importers",
-        "launch",
-        "options",
-        "results",
-        "run",
-        "slurm",
-        "studies",
-    },
+    "cli": DECIDES
+    | {"batsim", "batsim_server", "example_files", "experiment", "formats", "importers", "launch", "options", "results"}
+    | {"run", "slurm", "studies"},
 }
 ON_THE_CORE = {  # part that only the command line and a module or two import: its folders
     "server": ("batsim_server/",),

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from robust_inputs import printed, refused
 
 import hdeeprm_like as hl
-from hdeeprm_like.cli.main import main
 from hdeeprm_like.cluster.account import Account
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.decision.compared_policies import policies_named
@@ -93,22 +93,22 @@ def streamed(trace):
     return [tuple(float(row[name]) for name in columns) for row in rows]
 
 
+def experiment(trace, name, platform, **more):
+    """An experiment on the trace, as its options file of some name."""
+    content = {"seed": 1, "platform_file_path": platform, "workload_file_path": trace.name, **more}
+    path = trace.parent / name
+    path.write_text(json.dumps(content | {"workload": {"runtimes": "trace"}}))
+    return path
+
+
 def launched(trace):
     (trace.parent / "pool.csv").write_text(POOL)
-    content = {
-        "seed": 1,
-        "platform_file_path": "pool.csv",
-        "workload_file_path": trace.name,
-        "workload": {"runtimes": "trace"},
-        "policy": "fcfs",
-    }
-    (trace.parent / "exp.json").write_text(json.dumps(content))
-    experiment = load_experiment(trace.parent / "exp.json", Overrides())
-    return of_workload(experiment.workload, experiment.platform.reference_flops)
+    found = load_experiment(experiment(trace, "exp.json", "pool.csv", policy="fcfs"), Overrides())
+    return of_workload(found.workload, found.platform.reference_flops)
 
 
 def converted(trace):
-    assert main(["convert", "-q", str(trace), str(trace.parent / "w.json")]) == 0
+    printed("convert", "-q", trace, trace.parent / "w.json")
     return load_workload(trace.parent / "w.json", reference_flops=1e9)
 
 
@@ -117,26 +117,18 @@ def in_gymnasium(trace):
     return registration.environment("SMDP", platform=CORES, workload=trace).workload_of.workload
 
 
-def trained(trace, folder, *flags):
-    """Train an agent for two episodes; return the exit status."""
-    content = {
-        "seed": 1,
-        "platform_file_path": CORES,
-        "workload_file_path": trace.name,
-        "workload": {"runtimes": "trace"},
-        "pybatsim": {
-            "env": {"actions": {"policies": ["fcfs", "sjf"]}, "objective": "makespan"},
-            "agent": {"type": "LEARNING", "run": "train", "gamma": 1.0, "hidden": 2, "lr": 0.001},
-        },
-        "training": {"episodes": 2, "envs": 1},
+def trained(trace, folder):
+    """Train an agent for two episodes."""
+    section = {
+        "env": {"actions": {"policies": ["fcfs", "sjf"]}, "objective": "makespan"},
+        "agent": {"type": "LEARNING", "run": "train", "gamma": 1.0, "hidden": 2, "lr": 0.001},
     }
-    (trace.parent / "train.json").write_text(json.dumps(content))
-    words = ["--options", trace.parent / "train.json", "--output", folder, "--agent", "reinforce", *flags]
-    return main(["train", "-q", *map(str, words)])
+    path = experiment(trace, "train.json", CORES, pybatsim=section, training={"episodes": 2, "envs": 1})
+    printed("train", "-q", "--options", path, "--output", folder, "--agent", "reinforce")
 
 
 def jobs_of_training(trace):
-    assert trained(trace, trace.parent / "training") == 0
+    trained(trace, trace.parent / "training")
     return load_workload(trace.parent / "training" / "workload.json", reference_flops=1e9)
 
 
@@ -146,7 +138,7 @@ def evolved(trace):
 
 
 def cut_again(trace):
-    assert main(["cut", "-q", str(trace), "-o", str(trace.parent / "cut.swf")]) == 0
+    printed("cut", "-q", trace, "-o", trace.parent / "cut.swf")
     return compared(trace.parent / "cut.swf")
 
 
@@ -190,30 +182,33 @@ def test_the_account_has_each_reason_with_its_lines(trace):
     assert [one.jobs for one in account.of("noted")] == [2]  # that got more, or less, than they requested
 
 
-def test_the_account_is_in_every_result(trace, capsys):
+def test_the_account_is_in_every_result(trace):
     folder = trace.parent / "results"
-    given = ["--policies", "fcfs", "--windows", "all", "--output", str(folder), "--report"]
-    assert main(["compare", "-q", "--trace", str(trace), *given]) == 0
-    written = json.loads((folder / "compare.json").read_text())["account"]["left_out"]
+
+    def left_out(name, *inside):
+        content = json.loads((folder / name).read_text())
+        for part in inside:
+            content = content[part]
+        return content["account"]["left_out"]
+
+    words = ("--policies", "fcfs", "--windows", "all", "--output", folder, "--report")
+    printed("compare", "-q", "--trace", trace, *words)
+    written = left_out("compare.json")
     assert {reason: entry["first_lines"] for reason, entry in written.items()} == LEFT_OUT
     assert "that never ran" in (folder / "report.html").read_text()
     launched(trace)
-    assert main(["launch", "-q", "--options", str(trace.parent / "exp.json"), "--output", str(folder / "run")]) == 0
-    assert json.loads((folder / "run" / "run.json").read_text())["workload"]["account"]["left_out"] == written
-    figures = hl.stream(trace, "fcfs", folder / "stream")
-    assert figures["jobs_run"] == len(JOBS)
-    assert json.loads((folder / "stream" / "figures.json").read_text())["account"]["left_out"] == written
-    given = ["--now", "fcfs", "--cores", "8", "-o", str(folder / "whatif")]
-    assert main(["whatif", "-q", "--jobs", str(trace), *given]) == 0
+    printed("launch", "-q", "--options", trace.parent / "exp.json", "--output", folder / "run")
+    assert left_out("run/run.json", "workload") == written
+    assert hl.stream(trace, "fcfs", folder / "stream")["jobs_run"] == len(JOBS)
+    assert left_out("stream/figures.json") == written
+    printed("whatif", "-q", "--jobs", trace, "--now", "fcfs", "--cores", "8", "-o", folder / "whatif")
     assert "that never ran" in (folder / "whatif" / "report.html").read_text()
-    assert json.loads((folder / "whatif" / "whatif.json").read_text())["account"]["left_out"] == written
-    assert main(["predict", "-q", str(trace), "--json", str(folder / "predicted.json")]) == 0
-    assert json.loads((folder / "predicted.json").read_text())["account"]["left_out"] == written
+    assert left_out("whatif/whatif.json") == written
+    printed("predict", "-q", trace, "--json", folder / "predicted.json")
+    assert left_out("predicted.json") == written
     trained(trace, folder / "training")
-    assert json.loads((folder / "training" / "run.json").read_text())["workload"]["account"]["left_out"] == written
-    capsys.readouterr()
-    assert main(["jobstat", str(trace)]) == 0
-    told = capsys.readouterr().out
+    assert left_out("training/run.json", "workload") == written
+    told = printed("jobstat", trace)
     assert all(reason in told for reason in LEFT_OUT)
 
 
@@ -238,7 +233,7 @@ def test_one_job_of_a_hundred_is_no_warning(tmp_path, caplog, rare, level):
     assert [one.levelname for one in caplog.records] == [level]
 
 
-def test_a_job_larger_than_the_machine_names_what_to_do_or_is_left_out_on_request(trace, capsys):
+def test_a_job_larger_than_the_machine_names_what_to_do_or_is_left_out_on_request(trace):
     trace.write_text(TRACE + LARGE)
     message = r"job 15 requests 9 processors, the machine has 8 by 'max procs: 8 \(of 2 nodes\)'; give --cores .* or "
     with pytest.raises(WorkloadError, match=message + "--leave-out-larger to do without the 1 larger jobs"):
@@ -247,22 +242,23 @@ def test_a_job_larger_than_the_machine_names_what_to_do_or_is_left_out_on_reques
     assert of_workload(jobs) == [tuple(map(float, job)) for job in JOBS]
     assert [one.lines for one in jobs.account.of("left out") if "larger" in one.reason] == [[24]]
     assert hl.load_workload(trace, 9).size.max() == 9
-    assert main(["cut", "-q", str(trace), "--larger-than", "8", "-o", str(trace.parent / "small.swf")]) == 0
-    assert of_workload(compared(trace.parent / "small.swf")) == of_workload(jobs)
-    for verb in (
-        *(["compare", "--trace", trace, "--policies", "fcfs", "--windows", "all"], ["stream", "--trace", trace]),
-        *(["predict", trace], ["whatif", "--jobs", trace, "--cores", "8"], ["convert", trace, trace.parent / "w.json"]),
-        *(["explain", "zoo:balanced", "--trace", trace], ["launch", "--options", trace.parent / "exp.json"]),
+    small = trace.parent / "small.swf"
+    printed("cut", "-q", trace, "--larger-than", "8", "-o", small)
+    assert of_workload(compared(small)) == of_workload(jobs)
+    launched(small)
+    output = trace.parent / "output"
+    for words in (
+        ("compare", "--trace", trace, "--policies", "fcfs", "--windows", "all", "--output", output / "compare"),
+        ("stream", "--trace", trace, "--policy", "fcfs", "--output", output / "stream"),
+        ("whatif", "--jobs", trace, "--cores", "8", "--output", output / "whatif"),
+        ("predict", trace),
+        ("convert", trace, trace.parent / "w.json"),
+        ("explain", "zoo:balanced", "--trace", trace),
     ):
-        launched_with = launched(trace.parent / "small.swf") and verb
-        words = [*map(str, launched_with)]
-        words += {"stream": ["--policy", "fcfs"], "launch": ["--trace", str(trace), "--overwrite"]}.get(verb[0], [])
-        if verb[0] in ("compare", "stream", "whatif", "launch"):
-            words += ["--output", str(trace.parent / verb[0])]
-        if verb[0] != "launch":  # an experiment leaves them out
-            assert main([*words, "-q"]) == 2, verb
-            assert "--leave-out-larger" in capsys.readouterr().err, verb
-        assert main([*words, "-q", "--leave-out-larger"]) == 0, verb
+        assert "--leave-out-larger" in refused(*words, "-q"), words
+        printed(*words, "-q", "--leave-out-larger")
+    words = ("launch", "--options", trace.parent / "exp.json", "--trace", trace, "--output", output / "launch")
+    printed(*words, "-q", "--leave-out-larger")  # an experiment leaves them out
 
 
 @pytest.mark.parametrize("machine", [320, "two-kinds"])
@@ -338,8 +334,4 @@ def test_an_environment_of_jobs_has_the_machine_that_they_name(jobs, tmp_path):
     env = environment("HDeepRM", workload=jobs(path))
     env.reset(seed=1)
     assert env.platform.cores == 8
-
-
-def test_an_environment_of_named_jobs_has_the_machine_of_the_name():
-    environment = pytest.importorskip("hdeeprm_like.envs.registration").environment
     assert environment("HDeepRM", workload="gaia", jobs=5).platform.cores == 2280

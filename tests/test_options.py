@@ -16,52 +16,45 @@ from hdeeprm_like.decision.presets import PRESETS
 from hdeeprm_like.decision.rewards import MODES, OBJECTIVES
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.experiment import space_of
-from hdeeprm_like.options import (
-    ALL_PAIRS,
-    CORE_POLICY_NAMES,
-    JOB_POLICY_NAMES,
-    Options,
-    read_options,
-    schema,
-)
+from hdeeprm_like.options import ALL_PAIRS, CORE_POLICY_NAMES, JOB_POLICY_NAMES, Options, read_options, schema
 from hdeeprm_like.studies.evolution.options import EvolutionOptions
 
 CLASSIC = {"seed": 1, "pybatsim": {"agent": {"policy_pair": "first-high_gflops"}}}
 
 
+def read(folder, **content):
+    """The options of a file with a seed and more."""
+    (folder / "o.json").write_text(json.dumps({"seed": 1, **content}))
+    return read_options(folder / "o.json")
+
+
+def of_agent(**agent):
+    """The section of an agent, as a part of the options."""
+    return {"pybatsim": {"agent": agent}}
+
+
 @pytest.mark.parametrize("policy", ["zoo:balanced", "sjf+easy-low_power", "shortest-high_gflops"])
-def test_a_policy_may_stand_at_the_top(tmp_path, policy):
-    (tmp_path / "o.json").write_text(json.dumps({"seed": 1, "policy": policy}))
-    (tmp_path / "p.json").write_text(json.dumps({"seed": 1, "pybatsim": {"agent": {"policy_pair": policy}}}))
-    assert read_options(tmp_path / "o.json").classic_policy == read_options(tmp_path / "p.json").classic_policy
-
-
-@pytest.mark.parametrize("policy", ["zoo:balanced", "sjf+easy-low_power"])
-def test_a_policy_may_be_called_so_by_a_classic_agent(tmp_path, policy):
-    (tmp_path / "o.json").write_text(json.dumps({"seed": 1, "pybatsim": {"agent": {"policy": policy}}}))
-    read = read_options(tmp_path / "o.json")
-    assert read.pybatsim.agent.policy_pair == policy
-    assert read.classic_policy == options([], policy_pair=policy).classic_policy
-
-
-def test_a_policy_of_an_agent_is_checked_as_a_pair_is_and_goes_with_no_other(tmp_path):
-    for agent, problem in (
-        ({"policy": "sjf+eazy"}, "did you mean 'easy'"),
-        ({"policy": 3}, "policy_pair"),
-        ({"policy": "sjf", "policy_pair": "sjf"}, "leave one out"),
-    ):
-        (tmp_path / "o.json").write_text(json.dumps({"seed": 1, "pybatsim": {"agent": agent}}))
-        with pytest.raises(OptionsError, match=problem):
-            read_options(tmp_path / "o.json")
+def test_a_policy_may_stand_at_the_top_or_be_called_so_by_a_classic_agent(tmp_path, policy):
+    pair = read(tmp_path, **of_agent(policy_pair=policy)).classic_policy
+    assert read(tmp_path, policy=policy).classic_policy == pair
+    if "+" in policy or ":" in policy:
+        agent = read(tmp_path, **of_agent(policy=policy))
+        assert (agent.classic_policy, agent.pybatsim.agent.policy_pair) == (pair, policy)
 
 
 @pytest.mark.parametrize(
-    "content", [CLASSIC | {"policy": "sjf"}, {"seed": 1, "policy": "sjf", "pybatsim": {"agent": {"type": "LEARNING"}}}]
+    ("content", "message"),
+    [
+        (of_agent(policy="sjf+eazy"), "did you mean 'easy'"),
+        (of_agent(policy=3), "policy_pair"),
+        (of_agent(policy="sjf", policy_pair="sjf"), "leave one out"),
+        ({"policy": "sjf", **of_agent(policy_pair="first-high_gflops")}, "policy: needs a CLASSIC agent"),
+        ({"policy": "sjf", **of_agent(type="LEARNING")}, "policy: needs a CLASSIC agent"),
+    ],
 )
-def test_a_policy_at_the_top_goes_with_no_other(tmp_path, content):
-    (tmp_path / "o.json").write_text(json.dumps(content))
-    with pytest.raises(OptionsError, match="policy: needs a CLASSIC agent"):
-        read_options(tmp_path / "o.json")
+def test_a_policy_is_checked_as_a_pair_is_and_goes_with_no_other(tmp_path, content, message):
+    with pytest.raises(OptionsError, match=message):
+        read(tmp_path, **content)
 
 
 def test_the_options_know_all_policies_and_objectives_that_exist():
@@ -82,12 +75,11 @@ def options(selection, **agent):
     )
 
 
-def test_a_selection_is_taken_in_the_order_of_the_file_and_each_pair_once():
-    chosen = options(
-        [{"first": ["low_power", "random"], "shortest": ["random"]}, {"first": ["random"]}], type="LEARNING"
-    )
-    pairs = chosen.pybatsim.env.actions.names
-    assert pairs == ("first-low_power", "first-random", "shortest-random")
+def test_a_selection_is_taken_in_the_order_of_the_file_and_each_pair_once_and_none_means_all():
+    selection = [{"first": ["low_power", "random"], "shortest": ["random"]}, {"first": ["random"]}]
+    pairs = ("first-low_power", "first-random", "shortest-random")
+    assert options(selection, type="LEARNING").pybatsim.env.actions.names == pairs
+    assert options([], type="LEARNING").pybatsim.env.actions.names == ALL_PAIRS
 
 
 def policies(*names, **actions):
@@ -119,30 +111,21 @@ def test_the_decision_space_has_the_policies_of_the_file_as_its_actions():
     ],
 )
 def test_policies_that_make_no_sense_are_refused_with_their_place_in_one_line(names, actions, message, tmp_path):
-    path = tmp_path / "options.json"
     env = {"actions": {"policies": names, **actions}}
-    path.write_text(json.dumps({"seed": 1, "pybatsim": {"env": env, "agent": {"type": "LEARNING"}}}))
     with pytest.raises(OptionsError) as error:
-        read_options(path)
+        read(tmp_path, pybatsim={"env": env, "agent": {"type": "LEARNING"}})
     assert message in str(error.value)
     assert "pybatsim.env.actions" in str(error.value)
     assert "\n" not in str(error.value)
 
 
-def test_a_classic_agent_may_follow_the_only_policy_of_the_list():
-    content = {"seed": 1, "pybatsim": {"env": {"actions": {"policies": ["sjf+easy"]}}}}
-    assert Options.model_validate(content).classic_policy == "sjf+easy"
-
-
-def test_no_selection_means_all_pairs():
-    assert options([], type="LEARNING").pybatsim.env.actions.names == ALL_PAIRS
-
-
-def test_a_classic_agent_follows_its_pair_or_the_only_one_selected():
+def test_a_classic_agent_follows_its_pair_or_the_only_one_selected_or_listed():
     assert options([], policy_pair="shortest-low_power").classic_policy == "shortest-low_power"
     assert options([{"first": ["high_mem"]}]).classic_policy == "first-high_mem"
     both = options([{"first": ["high_mem"]}], policy_pair="shortest-low_power")
     assert both.classic_policy == "shortest-low_power"
+    content = {"seed": 1, "pybatsim": {"env": {"actions": {"policies": ["sjf+easy"]}}}}
+    assert Options.model_validate(content).classic_policy == "sjf+easy"
 
 
 @pytest.mark.parametrize("selection", [[], [{"first": ["high_mem", "random"]}]])
@@ -170,8 +153,7 @@ def test_layers_have_one_number_of_units_or_each_its_own():
 
 def test_options_survive_being_written_and_read(tmp_path):
     chosen = Options.model_validate(CLASSIC)
-    (tmp_path / "o.json").write_text(json.dumps(chosen.model_dump(mode="json")))
-    assert read_options(tmp_path / "o.json") == chosen
+    assert read(tmp_path, **chosen.model_dump(mode="json")) == chosen
 
 
 json_values = st.recursive(

@@ -15,6 +15,7 @@ import zmq
 
 from hdeeprm_like.batsim.session import Conversation
 from hdeeprm_like.errors import OptionsError, ProtocolError
+from hdeeprm_like.values import PORT
 
 POLL = 0.1  # s between two checks that Batsim still runs
 LINGER = 2000  # ms, limit for sending the last answer
@@ -53,6 +54,9 @@ class Endpoint:
             OptionsError: the address is invalid, or in use.
         """
         self.thinking_since: float | None = None
+        port = address.rpartition(":")[2]
+        if address.startswith("tcp:") and port != "*":
+            PORT.in_text(port, OptionsError, f"cannot listen on {address!r}", "its port")
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.REP)
         self._socket.setsockopt(zmq.MAXMSGSIZE, LARGEST_MESSAGE)  # before it is bound, or it limits nothing

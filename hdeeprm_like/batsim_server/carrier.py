@@ -6,6 +6,7 @@ import time
 import zmq
 
 from hdeeprm_like.errors import OptionsError, ProtocolError
+from hdeeprm_like.values import PORT
 
 LARGEST_REPLY = 1 << 28  # bytes
 SLICE = 0.25  # s between two chances for Python to handle a signal that came just before a wait
@@ -24,6 +25,8 @@ class Carrier:
             OptionsError: the endpoint is invalid.
         """
         self._timeout = math.inf if timeout is None else timeout
+        if endpoint.startswith("tcp:"):
+            PORT.in_text(endpoint.rpartition(":")[2], OptionsError, f"socket endpoint {endpoint!r}", "its port")
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.REQ)
         self._socket.setsockopt(zmq.LINGER, 0)

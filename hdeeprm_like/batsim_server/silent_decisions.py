@@ -84,7 +84,7 @@ class Decisions:
         self._used = 0  # entries of these
         self._uses, self._amounts = memory.integers("uses"), memory.floats("uses")
         self._links: dict[Constraint, int] = {}  # those used so far, by number
-        self._gates = memory.uses  # entries of uses from there on are of ways to the server
+        self._gates = memory.entries["session"]["uses"]  # entries of uses from there on are of ways to the server
         self._next_use = 0  # of those before, the ones that a reply uses
 
     def take(self, reply: Reply) -> None:
@@ -94,7 +94,7 @@ class Decisions:
             ProtocolError, Unusual: it cannot take them.
         """
         place = self._used = self._next_use = 0
-        if len(reply.events) > self._memory.commands:
+        if len(reply.events) > self._memory.entries["session"]["commands"]:
             raise Unusual
         for event in reply.events:
             take = TAKES.get(event.kind)
@@ -115,7 +115,7 @@ class Decisions:
     def _choose(self, place: int, numbers: Sequence[int]) -> int:
         """Note the machines or jobs that a decision names; return the place of the first one."""
         first, self._used = self._used, self._used + len(numbers)
-        if self._used > self._memory.machines:
+        if self._used > self._memory.entries["session"]["chosen"]:
             raise Unusual
         self._commands[place + FIRST], self._commands[place + COUNT] = first, len(numbers)
         self._chosen[first : self._used] = array("q", numbers)
@@ -163,7 +163,7 @@ class Decisions:
         """Put the uses of links into the memory, from an entry on."""
         for entry, (link, weight) in enumerate(weights.items(), start=first):
             number = self._links.setdefault(link, len(self._links))
-            if number >= self._memory.links:
+            if number >= self._memory.entries["traffic"]["capacities"] - self._memory.content.machines:
                 raise Unusual
             at = entry * USE_WORDS
             self._uses[at], self._uses[at + 3] = number, link.fatpipe

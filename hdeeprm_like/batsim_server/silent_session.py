@@ -59,11 +59,12 @@ class SilentSession:
         powers, places = _powers(simulation)
         rows = {job.identifier: row for row, job in enumerate(self._jobs)}
         texts, numbers = self._texts(), _numbers(rows)
-        self._memory = memory = layout.Memory(
+        content = layout.Content(
             *(len(rows), len(simulation.machines), len(powers), b"".join(texts), max(map(len, texts)), len(numbers)),
             sends=not simulation.quiet,
             followed=[machine.host.profile for machine in simulation.machines.all],
         )
+        self._memory = memory = layout.Memory(content)
         self._talk, self._times = memory.integers("talk"), memory.floats("talk")
         self._job, self._job_times = memory.integers("tasks"), memory.floats("tasks")
         self._events, self._event_times = memory.integers("events"), memory.floats("events")

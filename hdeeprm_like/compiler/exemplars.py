@@ -23,7 +23,7 @@ from hdeeprm_like.decision.modes import MODES
 from hdeeprm_like.decision.presets import Space
 from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.engine.sharing import new_problem
-from hdeeprm_like.engine.silent_layout import Memory
+from hdeeprm_like.engine.silent_layout import Content, Memory
 from hdeeprm_like.engine.silent_session import session_in
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.run.python_loop import Play
@@ -53,7 +53,7 @@ def make() -> None:
                 make_episode(space, clock, platform)
     for mode in MODES:
         make_baseline(in_mode(mode))
-    session_in(Memory(1, 1))
+    session_in(Memory(Content(1, 1)))
     new_problem(0, 0, 0)
     replay(pool(CORES), some_jobs(), np.zeros(JOBS), ("ewma",))
     make_files()

@@ -9,7 +9,7 @@ round; ``"sjf@learned:FILE.json+easy"`` orders by a learned predictor (see `tree
 ``"saf+reserve:64:600"`` starts whatever fits but keeps 64 cores for jobs that request at most 600 s,
 ``"saf+reserve"`` an eighth of them for those up to 1000 s;
 ``"saf+bounded"`` starts whatever fits around a guaranteed start of each job, ``"saf+bounded:2"`` guarantees later
-starts, and ``"zoo:balanced+bounded"`` does so in the order of a learned policy (see `policies.guarantees`).
+starts, and ``"zoo:balanced+bounded"`` does so in the order of a learned policy (see `policies.bounded`).
 ``"zoo:steady@survival"`` is a learned policy whose scores look at other predicted run times than its file names.
 
 ``"multifactor+slurm"`` is Slurm as configured. ``"sjf+slurm"`` and ``"zoo:balanced+slurm"`` are the same Slurm with a

@@ -7,7 +7,7 @@
 | ``keep`` | how many cores are kept free before longer jobs for shorter ones that are to come, see `Keep` |
 | ``placement`` | a score of cores: those with the smallest are taken, see below; without it the fastest |
 | ``times`` | the run times that its features of estimates look at: ``expected`` if missing, or any other predictor |
-| ``bounded`` | each job is guaranteed a start, as by ``+bounded:K`` with this K (see `policies.guarantees`) |
+| ``bounded`` | each job is guaranteed a start, as by ``+bounded:K`` with this K (see `policies.bounded`) |
 | ``exact`` | all of this once more, for as long as the last jobs ran as long as requested |
 | ``made_by`` | how it was made: command, seed, traces; for readers |
 

@@ -55,27 +55,35 @@ ARRIVING = -6  # in a network: the latency of the message under way
 LATENCY = -7  # in a network: owner of the latency of job 0; that of job j is LATENCY - j
 
 
+ACTION = np.dtype(
+    [
+        ("date", "f8"),  # s, it does not end before
+        ("made", "i8"),  # creation number
+        ("owner", "i8"),  # 2 * row of a job, plus 1 for its timer, or CALL
+        ("since", "i8"),  # the first step not yet subtracted
+    ],
+    align=True,
+)
+
+
+Action = tuple[float, int, int, int]  # the fields of an ACTION
+
+
 class Actions(Bundle, written_first=("steps",)):
     """The actions of one simulation; A is the capacity: all actions that can exist at once.
 
-    The columns are a heap by date. An owner is 2 * row of a job, plus 1 for its timer, or CALL.
-
     Attributes:
         pace: (1,) PACE.
-        dates: (A,) s, no action ends before. left, rates: (A,) share and 1/s for a task, s and 1 for a timer.
-        made: (A,) creation number. since: (A,) the first step not yet subtracted.
-        owners: (A,). places: (2 J,) heap places of the actions of jobs, -1 for none.
+        heap: (A,) ACTION, a heap by date. left, rates: (A,) of these, share and 1/s for a task, s and 1 for a timer.
+        places: (2 J,) heap places of the actions of jobs, -1 for none.
         steps: (STEPS,) s, recorded steps. scratch: (A,).
         ended: (A,) owners of the actions that end in this step, made_ended: (A,) their creation numbers.
     """
 
     pace: Records
-    dates: Floats
+    heap: Records
     left: Floats
     rates: Floats
-    made: Ints
-    since: Ints
-    owners: Ints
     places: Ints
     steps: Floats
     scratch: Floats
@@ -98,21 +106,16 @@ def new_actions(jobs: int) -> Actions:
     pace = np.zeros(1, PACE)
     for name in ("submission", "answer", "latency", "message", "arrival"):
         pace[name] = np.inf
-    floats = [np.empty(room) for _ in range(4)]
-    words = [np.empty(room, np.int64) for _ in range(5)]
     return Actions(
         pace=pace,
-        dates=floats[0],
-        left=floats[1],
-        rates=floats[2],
-        made=words[0],
-        since=words[1],
-        owners=words[2],
+        heap=np.empty(room, ACTION),
+        left=np.empty(room),
+        rates=np.empty(room),
         places=np.full(2 * jobs, -1, np.int64),
         steps=np.zeros(STEPS),
-        scratch=floats[3],
-        ended=words[3],
-        made_ended=words[4],
+        scratch=np.empty(room),
+        ended=np.empty(room, np.int64),
+        made_ended=np.empty(room, np.int64),
     )
 
 
@@ -133,47 +136,60 @@ def note_arrival(actions: Actions) -> None:
 
 
 @inlined
-def date_of(actions: Actions, place: int) -> float:
-    """Return a date before which an action cannot end; all steps must have been subtracted from it."""
-    left, rate = actions.left[place], actions.rates[place]
-    slack = SHARE_SLACK if actions.owners[place] >= 0 and actions.owners[place] & 1 == 0 else TIMER_SLACK + left * 1e-12
-    return float(actions.pace[0].now + (left - slack) / rate)
+def is_task(owner: int) -> bool:
+    """Return whether an action is the task of a job, no timer."""
+    return owner >= 0 and owner & 1 == 0
 
 
 @inlined
-def move(actions: Actions, source: int, place: int) -> None:
-    """Copy an action to another place."""
-    actions.dates[place], actions.left[place] = actions.dates[source], actions.left[source]
-    actions.rates[place], actions.made[place] = actions.rates[source], actions.made[source]
-    actions.since[place] = actions.since[source]
-    owner = actions.owners[place] = actions.owners[source]
-    if owner >= 0:
-        actions.places[owner] = place
+def date_of(actions: Actions, place: int) -> float:
+    """Return a date before which an action cannot end; all steps must have been subtracted from it."""
+    left = actions.left[place]
+    slack = SHARE_SLACK if is_task(actions.heap[place].owner) else TIMER_SLACK + left * 1e-12
+    return float(actions.pace[0].now + (left - slack) / actions.rates[place])
+
+
+@inlined
+def put(actions: Actions, place: int, action: Action, left: float, rate: float) -> None:
+    """Put an action at a place."""
+    row = actions.heap[place]
+    row.date, row.made, row.owner, row.since = action
+    actions.left[place], actions.rates[place] = left, rate
+    if row.owner >= 0:
+        actions.places[row.owner] = place
+
+
+@inlined
+def at(actions: Actions, place: int) -> Action:
+    """Return the row of the action at a place."""
+    row = actions.heap[place]
+    return row.date, row.made, row.owner, row.since
 
 
 @compiled
 def sift(actions: Actions, place: int) -> None:
     """Restore the heap order for the action at a place."""
-    count, date = actions.pace[0].count, actions.dates[place]
-    left, rate, made = actions.left[place], actions.rates[place], actions.made[place]
-    since, owner = actions.since[place], actions.owners[place]
-    while place > 0 and date < actions.dates[(place - 1) >> 1]:
+    count, heap, left, rate = actions.pace[0].count, actions.heap, actions.left[place], actions.rates[place]
+    action = at(actions, place)
+    date = action[0]
+    while place > 0 and date < heap[(place - 1) >> 1].date:
         move(actions, (place - 1) >> 1, place)
         place = (place - 1) >> 1
     while True:
         child = 2 * place + 1
-        if child >= count:
-            break
-        if child + 1 < count and actions.dates[child + 1] < actions.dates[child]:
+        if child + 1 < count and heap[child + 1].date < heap[child].date:
             child += 1
-        if actions.dates[child] >= date:
+        if child >= count or heap[child].date >= date:
             break
         move(actions, child, place)
         place = child
-    actions.dates[place], actions.left[place], actions.rates[place] = date, left, rate
-    actions.made[place], actions.since[place], actions.owners[place] = made, since, owner
-    if owner >= 0:
-        actions.places[owner] = place
+    put(actions, place, action, left, rate)
+
+
+@inlined
+def move(actions: Actions, source: int, place: int) -> None:
+    """Copy an action to another place."""
+    put(actions, place, at(actions, source), actions.left[source], actions.rates[source])
 
 
 @inlined
@@ -188,16 +204,15 @@ def add_numbered(actions: Actions, owner: int, left: float, rate: float, made: i
     pace = actions.pace[0]
     place = pace.count
     pace.count += 1
-    actions.left[place], actions.rates[place], actions.owners[place] = left, rate, owner
-    actions.made[place], actions.since[place] = made, pace.steps
-    actions.dates[place] = date_of(actions, place)
+    put(actions, place, (0.0, made, owner, pace.steps), left, rate)
+    actions.heap[place].date = date_of(actions, place)
     sift(actions, place)
 
 
 @compiled
 def remove_at(actions: Actions, place: int) -> None:
     """Remove the action at a place."""
-    pace, owner = actions.pace[0], actions.owners[place]
+    pace, owner = actions.pace[0], actions.heap[place].owner
     if owner >= 0:
         actions.places[owner] = -1
     pace.count -= 1
@@ -210,7 +225,7 @@ def remove_at(actions: Actions, place: int) -> None:
 def remove_numbered(actions: Actions, made: int) -> None:
     """Remove the action with a creation number."""
     for place in range(actions.pace[0].count):
-        if actions.made[place] == made:
+        if actions.heap[place].made == made:
             remove_at(actions, place)
             return
 
@@ -220,7 +235,7 @@ def set_rate(actions: Actions, place: int, rate: float) -> None:
     """Change the rate of the task at a place."""
     catch_up(actions, place)
     actions.rates[place] = rate
-    actions.dates[place] = date_of(actions, place)
+    actions.heap[place].date = date_of(actions, place)
     sift(actions, place)
 
 
@@ -231,9 +246,9 @@ def set_rate(actions: Actions, place: int, rate: float) -> None:
 def catch_up(actions: Actions, place: int) -> None:
     """Subtract all recorded steps from one action."""
     left, rate = actions.left[place], actions.rates[place]
-    for k in range(actions.since[place], actions.pace[0].steps):
+    for k in range(actions.heap[place].since, actions.pace[0].steps):
         left -= rate * actions.steps[k]
-    actions.left[place], actions.since[place] = left, actions.pace[0].steps
+    actions.left[place], actions.heap[place].since = left, actions.pace[0].steps
 
 
 @compiled
@@ -242,7 +257,7 @@ def settle(actions: Actions) -> None:
     pace = actions.pace[0]
     count = pace.count
     for a in range(count):
-        if actions.since[a] > 0:  # some steps are subtracted already: handle it separately and write it back below
+        if actions.heap[a].since > 0:  # some steps are subtracted already: handle it separately and write it back below
             catch_up(actions, a)
             actions.scratch[a] = actions.left[a]
     for k in range(0, STEPS, 8):  # eight at a time, so that the rest of an action stays in a register
@@ -253,41 +268,15 @@ def settle(actions: Actions) -> None:
             left = actions.left[a] - rate * s0 - rate * s1 - rate * s2 - rate * s3
             actions.left[a] = left - rate * s4 - rate * s5 - rate * s6 - rate * s7
     for a in range(count):
-        if actions.since[a] > 0:
-            actions.left[a], actions.since[a] = actions.scratch[a], 0
+        if actions.heap[a].since > 0:
+            actions.left[a], actions.heap[a].since = actions.scratch[a], 0
     pace.steps = 0
     pace.settlements += 1
     if pace.settlements == SETTLEMENTS:
         pace.settlements = 0
-        for a in range(count):
-            actions.dates[a] = date_of(actions, a)
-        for a in range(count // 2 - 1, -1, -1):
-            sift_down(actions, a)
-
-
-@compiled
-def sift_down(actions: Actions, place: int) -> None:
-    """Move the action at a place below those that may end earlier; places above it are not checked."""
-    count = actions.pace[0].count
-    while True:
-        child = 2 * place + 1
-        if child >= count:
-            return
-        if child + 1 < count and actions.dates[child + 1] < actions.dates[child]:
-            child += 1
-        if actions.dates[child] >= actions.dates[place]:
-            return
-        swap(actions, place, child)
-        place = child
-
-
-@inlined
-def swap(actions: Actions, one: int, other: int) -> None:
-    """Swap two actions."""
-    last = actions.pace[0].count  # the spare place: capacity always exceeds the count
-    move(actions, one, last)
-    move(actions, other, one)
-    move(actions, last, other)
+        for a in range(count):  # into the heap of those before it
+            actions.heap[a].date, pace.count = date_of(actions, a), a + 1
+            sift(actions, a)
 
 
 @compiled
@@ -295,12 +284,12 @@ def following(actions: Actions, place: int, until: float) -> int:
     """Return the next place, in heap order from the root, whose action may end until a date; -1 after the last one."""
     count = actions.pace[0].count
     child = 2 * place + 1
-    if child < count and actions.dates[child] <= until:
+    if child < count and actions.heap[child].date <= until:
         return child
-    if child + 1 < count and actions.dates[child + 1] <= until:
+    if child + 1 < count and actions.heap[child + 1].date <= until:
         return child + 1
     while place > 0:
-        if place & 1 == 1 and place + 1 < count and actions.dates[place + 1] <= until:
+        if place & 1 == 1 and place + 1 < count and actions.heap[place + 1].date <= until:
             return place + 1
         place = (place - 1) >> 1
     return -1
@@ -310,7 +299,7 @@ def following(actions: Actions, place: int, until: float) -> int:
 def shortest(actions: Actions, step: float) -> float:
     """Return the seconds until the action that ends next, at most *step*."""
     now = actions.pace[0].now
-    place = 0 if actions.pace[0].count > 0 and actions.dates[0] <= (now + step) * ROUNDED else -1
+    place = 0 if actions.pace[0].count > 0 and actions.heap[0].date <= (now + step) * ROUNDED else -1
     while place >= 0:
         catch_up(actions, place)
         step = min(step, actions.left[place] / actions.rates[place])
@@ -334,13 +323,12 @@ def note_end(actions: Actions, owner: int, made: int) -> None:
 def note_ends(actions: Actions) -> None:
     """Record which actions end now, and remove the calls among them."""
     until = actions.pace[0].now * ROUNDED
-    place = 0 if actions.pace[0].count > 0 and actions.dates[0] <= until else -1
+    place = 0 if actions.pace[0].count > 0 and actions.heap[0].date <= until else -1
     while place >= 0:
         catch_up(actions, place)
-        owner = actions.owners[place]
-        precision = WORK_PRECISION if owner >= 0 and owner & 1 == 0 else TIMER_PRECISION
-        if actions.left[place] < precision:
-            note_end(actions, owner, actions.made[place])
+        action = actions.heap[place]
+        if actions.left[place] < (WORK_PRECISION if is_task(action.owner) else TIMER_PRECISION):
+            note_end(actions, action.owner, action.made)
         place = following(actions, place, until)
     for i in range(actions.pace[0].ended):
         if actions.ended[i] == CALL:
@@ -352,7 +340,6 @@ def take_step(actions: Actions) -> bool:
     """Move the clock to the end of the action that ends next, and record what ends there; False if nothing does."""
     step = next_step(actions)
     if step == np.inf:
-        actions.pace[0].ended = 0
         return False
     pass_step(actions, step)
     return True
@@ -363,7 +350,7 @@ def next_step(actions: Actions) -> float:
     """Return the seconds until the action that ends next, infinite for none."""
     pace = actions.pace[0]
     step = min(pace.submission, pace.answer, pace.latency, pace.arrival)
-    if pace.count > 0 and actions.dates[0] <= (pace.now + step) * ROUNDED:
+    if pace.count > 0 and actions.heap[0].date <= (pace.now + step) * ROUNDED:
         step = shortest(actions, step)
     return float(step)
 
@@ -393,7 +380,7 @@ def pass_step(actions: Actions, step: float) -> None:
         note_end(actions, MESSAGE, pace.message_made)
     elif pace.message < np.inf:
         note_arrival(actions)
-    if pace.count > 0 and actions.dates[0] <= pace.now * ROUNDED:
+    if pace.count > 0 and actions.heap[0].date <= pace.now * ROUNDED:
         note_ends(actions)
     if pace.steps == STEPS:
         settle(actions)

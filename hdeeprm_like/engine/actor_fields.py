@@ -18,7 +18,6 @@ OVER, ASKS, UNUSUAL, FULL = 0, 1, 2, 3  # how rounds end, see `turns.take_turns`
 TALK = (
     ("ready", "i8"),  # actors of this round, or while requests are granted, of the next one
     ("at", "i8"),  # of these, those that have run
-    ("ran", "i8"),  # requests of this round
     ("first_message", "i8"),
     ("messages", "i8"),  # in the mailbox
     ("server_waits", "i8"),  # 1 while the server waits for a message

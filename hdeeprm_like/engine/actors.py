@@ -6,7 +6,8 @@ has something to report; the answerer then sends it the decisions of the answer 
 
 The same actors play on the embedded clock and in a session of Batsim's server. Their functions take the bundles
 ``tables``, ``simulation`` and ``timing`` of the embedded simulator; a session is all three at once. What differs is
-chosen by their types: machines and energy, work and links, what a decision is, and what is reported to whom.
+chosen by their types: machines and energy, work and links, what a decision is, and what is reported to whom. The
+functions that run an actor return its request, see `rounds`.
 """
 
 from typing import Any
@@ -16,6 +17,7 @@ import numpy as np
 from hdeeprm_like.engine.actions import add, remove_at
 from hdeeprm_like.engine.actor_fields import (
     ANSWERER,
+    ANSWERS,
     ARRIVED,
     ASK,
     AWAKE,
@@ -38,16 +40,15 @@ from hdeeprm_like.engine.actor_fields import (
     READ,
     READS,
     SENT,
-    SERVER,
     SET_TIMER,
     STOPPED,
     SUBMITTED,
-    SUBMITTER,
 )
 from hdeeprm_like.engine.actor_parts import (
     act_on,
     begin,
     begin_answer,
+    deliver,
     end_work,
     find_next,
     finish,
@@ -69,6 +70,7 @@ from hdeeprm_like.engine.rounds import (
     HELLO,
     KILLS_DONE,
     NO_MORE,
+    NOTHING,
     READY,
     SKIP,
     SLEEP,
@@ -76,10 +78,10 @@ from hdeeprm_like.engine.rounds import (
     START,
     STOP,
     SUBMIT,
+    UNKNOWN,
     WAIT,
     Rounds,
-    issue,
-    send,
+    putting,
     wake,
 )
 from hdeeprm_like.engine.tasks import KILLED, SUCCESS, WALLTIME_REACHED
@@ -88,51 +90,50 @@ from hdeeprm_like.engine.tasks import KILLED, SUCCESS, WALLTIME_REACHED
 
 
 @inlined
-def run_server(tables: Any, simulation: Any, timing: Rounds, alone: bool) -> bool:
+def run_server(tables: Any, simulation: Any, timing: Rounds, alone: bool) -> int:
     """Run the server: act on a message, report to the decision system if due, wait for the next message.
 
-    Before it reports it looks whether its mailbox is empty; to find that by its name takes it a round.
-
-    Returns:
-        False for a decision that a session does not know.
+    Before it reports it looks whether its mailbox is empty; to find that by its name takes it a round. Where the
+    decision system has nothing to decide on, and nobody else has anything to say, the message that its empty answer is
+    applied comes next.
     """
     talk = timing.talk[0]
     if talk.server_stage == HEAR:
         talk.server_stage = LOOK
         spawns = act_on(tables, simulation, timing, talk.received)
-        if spawns < 0:
-            return False
-        if spawns > 0:
-            issue(timing, SERVER, SPAWN)
-            return True
+        if spawns != 0:
+            return SPAWN if spawns > 0 else UNKNOWN
     if talk.server_stage == LOOK:
-        if talk.server_rounds > 0:
+        if talk.server_rounds > 0 and not alone:
             talk.server_rounds -= 1
-            issue(timing, SERVER, SKIP)
-            return True
+            return SKIP
+        talk.server_rounds = 0
         if goes_on(timing):
-            issue(timing, SERVER, SKIP)
-            return True
+            return SKIP
         talk.server_stage = LISTEN
         if talk.scheduler_ready and not talk.ends_sent:
             if talk.messages == 0:
                 talk.server_stage = INFORM
             if not alone:
-                issue(timing, SERVER, SKIP)
-                return True
+                return SKIP
     if talk.server_stage == INFORM and has_news(simulation, timing):
         talk.server_stage = LISTEN
         talk.scheduler_ready, talk.spawned, talk.answerer_stage = 0, ANSWERER, ASK
-        issue(timing, SERVER, SPAWN)
-        return True
+        if deliver(tables, simulation, timing):
+            return SPAWN
+        talk.answerer_stage, talk.command = ANSWERS, 0
+        begin_answer(tables, simulation, timing)
+        more = find_next(tables, simulation, timing)
+        if more or not alone or talk.messages > 0 or talk.answer_date > timing.actions.pace[0].now:
+            return SPAWN
+        talk.server_stage, talk.server_waits = HEAR, 1
+        return putting(READY, 0)
     talk.server_stage = HEAR
-    if not talk.ended:
-        issue(timing, SERVER, GET)
-    return True
+    return NOTHING if talk.ended else GET
 
 
 @inlined
-def run_answerer(tables: Any, simulation: Any, timing: Rounds) -> None:
+def run_answerer(tables: Any, simulation: Any, timing: Rounds) -> int:
     """Run the answerer: send the next decision when its date has come, or that the whole answer is applied."""
     talk = timing.talk[0]
     if talk.answerer_stage == SENT:
@@ -144,20 +145,16 @@ def run_answerer(tables: Any, simulation: Any, timing: Rounds) -> None:
     more = find_next(tables, simulation, timing)
     if talk.answerer_stage == NEXT and talk.answer_date > timing.actions.pace[0].now:
         talk.answerer_stage = COME
-        issue(timing, ANSWERER, SLEEP)
-        return
+        return SLEEP
     talk.answerer_stage = SENT
-    if more:
-        send(timing, ANSWERER, COMMAND, talk.command)
-    else:
-        send(timing, ANSWERER, READY, 0)
+    return putting(COMMAND, talk.command) if more else putting(READY, 0)
 
 
 # --- the submitter and the callers
 
 
 @inlined
-def run_submitter(tables: Any, simulation: Any, timing: Rounds) -> None:
+def run_submitter(tables: Any, simulation: Any, timing: Rounds, alone: bool) -> int:
     """Run the submitter: submit the jobs of one time, or wait for the next time.
 
     It does not read the clock again after submitting, which delays the next date by the time of the message.
@@ -165,30 +162,26 @@ def run_submitter(tables: Any, simulation: Any, timing: Rounds) -> None:
     talk, sim = timing.talk[0], simulation.sim[0]
     if talk.submitter_stage == GREET:
         talk.submitter_stage = GREETED
-        send(timing, SUBMITTER, HELLO, 0)
-        return
+        return putting(HELLO, 0)
     if talk.submitter_stage in (GREETED, ARRIVED):
         talk.reached = timing.actions.pace[0].now
     if talk.submitter_stage in (GREETED, SUBMITTED):
         if sim.next_job == sim.jobs:
-            send(timing, SUBMITTER, NO_MORE, 0)
-            return
+            return putting(NO_MORE, 0)
         if simulation.submit[sim.next_job] > talk.reached:
             talk.submitter_stage = ARRIVED
-            issue(timing, SUBMITTER, SLEEP)
-            return
+            return SLEEP
     first = sim.next_job == 0  # Batsim reads the energy before
     if talk.submitter_stage != GATHER:
         talk.submitter_stage = GATHER
-        talk.submitter_rounds = rounds_to_look(tables, timing) if first else 0
-    if talk.submitter_rounds > 0:
+        talk.submitter_rounds = rounds_to_look(tables, timing) if first and not alone else 0
+    if talk.submitter_rounds > 0 and not alone:
         talk.submitter_rounds -= 1
-        issue(timing, SUBMITTER, SKIP)
-        return
+        return SKIP
     if first:
         look_first(timing)
     gather(simulation, timing)
-    send(timing, SUBMITTER, SUBMIT, 0)
+    return putting(SUBMIT, 0)
 
 
 @inlined
@@ -203,43 +196,47 @@ def gather(simulation: Any, timing: Rounds) -> None:
 
 
 @inlined
-def run_caller(timing: Rounds, actor: int) -> None:
+def run_caller(timing: Rounds, actor: int) -> int:
     """Run a caller: begin its wait, or report to the server that its time has come, unless all has ended."""
     if actor == CALLER:
-        issue(timing, actor, SLEEP)
-    elif timing.talk[0].ends_sent:
+        return SLEEP
+    if timing.talk[0].ends_sent:
         timing.talk[0].waiters -= 1
-    else:
-        send(timing, actor, CALLED, 0)
+        return NOTHING
+    return putting(CALLED, 0)
 
 
 # --- jobs
 
 
 @inlined
-def run_job(tables: Any, simulation: Any, timing: Rounds, j: int, alone: bool) -> None:
-    """Run the actor of a job: it computes or sleeps, at most up to its walltime, then reports to the server."""
+def run_job(tables: Any, simulation: Any, timing: Rounds, j: int, alone: bool) -> int:
+    """Run the actor of a job: it computes or sleeps, at most up to its walltime, then reports to the server.
+
+    If another actor has killed it that one reports.
+    """
     task = simulation.tasks[j]
     if task.stage == BEGIN:
         begin(tables, simulation, timing, j)
+        task.stage, task.rounds = LOOK_FIRST, 0 if alone else rounds_to_look(tables, timing)
     elif task.stage == AWAKE:
         finish(tables, simulation, timing, j)
         task.stage, task.rounds = LOOK_LAST, 0 if alone else rounds_to_look(tables, timing)
     if task.stage in (LOOK_FIRST, LOOK_LAST) and task.rounds > 0 and not alone:
         task.rounds -= 1
-        issue(timing, JOBS + j, SKIP)
-    elif task.stage == LOOK_FIRST:
+        return SKIP
+    if task.stage == LOOK_FIRST:
         look_before(tables, simulation, timing, j)
-        task.stage = SET_TIMER if task.delay < 0.0 else AWAKE
-        issue(timing, JOBS + j, START if task.delay < 0.0 else SLEEP)
-    elif task.stage == SET_TIMER:
+        task.stage = SET_TIMER if task.delay < 0.0 and not alone else AWAKE
+        return START if task.delay < 0.0 else SLEEP
+    if task.stage == SET_TIMER:
         task.stage = AWAKE
-        issue(timing, JOBS + j, WAIT)
-    elif task.stage == LOOK_LAST:
+        return WAIT
+    if task.stage == LOOK_LAST:
         look_after(tables, simulation, timing, j)
         task.stage = GONE
-        if task.outcome != KILLED:  # then the actor that killed it reports
-            send(timing, JOBS + j, END, j)
+        return NOTHING if task.outcome == KILLED else putting(END, j)
+    return NOTHING
 
 
 @compiled
@@ -285,31 +282,28 @@ def end_action(tables: Any, simulation: Any, timing: Rounds, owner: int) -> bool
 
 
 @inlined
-def run_killer(tables: Any, simulation: Any, timing: Any, row: int) -> bool:
-    """Kill jobs one after the other, then report to the server; return False for one not in the middle of its run.
+def run_killer(tables: Any, simulation: Any, timing: Any, row: int) -> int:
+    """Kill jobs one after the other, then report to the server; a job not in the middle of its run is UNKNOWN.
 
     To read the progress of a job that computes takes a round; its own actor reads the energy then. One that sleeps is
     ended here.
     """
-    killing, actor = timing.killings[row], -1 - row
+    killing = timing.killings[row]
     while True:
         if killing.stage == FIND and killing.at == killing.count:
-            send(timing, actor, KILLS_DONE, row)
-            return True
+            return putting(KILLS_DONE, row)
         j = simulation.kills[killing.first + killing.at]
         task = simulation.tasks[j]
         if killing.stage == FIND and task.stage > AWAKE:
             killing.at += 1  # it is over
         elif killing.stage == FIND:
             if not kills(simulation, timing, j):
-                return False
+                return UNKNOWN
             killing.stage = READ if task.delay < 0.0 else STOPPED
-            issue(timing, actor, SKIP if task.delay < 0.0 else STOP)
-            return True
+            return SKIP if task.delay < 0.0 else STOP
         elif killing.stage == READ:
             killing.stage = STOPPED
-            issue(timing, actor, STOP)
-            return True
+            return STOP
         elif killing.stage == STOPPED and task.delay < 0.0:
             killing.stage, killing.at = FIND, killing.at + 1
         elif killing.stage == STOPPED:
@@ -317,8 +311,7 @@ def run_killer(tables: Any, simulation: Any, timing: Any, row: int) -> bool:
             killing.stage, task.stage, task.rounds = READS, LOOK_LAST, rounds_to_look(tables, timing)
         elif task.rounds > 0:
             task.rounds -= 1
-            issue(timing, actor, SKIP)
-            return True
+            return SKIP
         else:
             look_after(tables, simulation, timing, j)
             killing.stage, killing.at, task.stage = FIND, killing.at + 1, GONE

@@ -31,8 +31,9 @@ TALK = np.dtype(
         ("epoch", "i8"),  # number of times at which the energy was read
         ("looked_at", "f8"),  # s, the last of them
         ("looked", "i8"),  # cores whose energy is up to date at that time
-        ("later", "i8"),  # jobs whose cores are up to date, too, but not counted yet
+        ("later", "i8"),  # used entries of BatsimClock.later
         ("cores", "i8"),  # number of cores
+        ("marked", "i8"),  # used entries of BatsimClock.marked
     ],
     align=True,
 )
@@ -49,7 +50,7 @@ class BatsimClock(Rounds, shared=("latency", "speed", "seconds")):
         marked: (J,) scratch, jobs whose rate must be recomputed.
         looked: (W,) bits, the cores of each word whose energy was last updated in epoch ...
         looked_in: (W,) ... of that word.
-        later: (J,) jobs whose cores are still to be counted among those.
+        later: (3 J,) whose cores are still to be counted among those: of jobs, or of core -1 - an entry.
         traffic: the network. speeds: of nodes that follow a file. A clock has both, see `rates_change`, or neither.
     """
 
@@ -72,7 +73,7 @@ def new_batsim_clock(platform: Platform, jobs: int) -> BatsimClock:
     words = int(words_of(platform.processor_cores).sum())
     change = platform.routes is not None or platform.speeds is not None
     room = jobs + calls_at_once(jobs) + 8  # all actors that may be ready at once or have a message under way
-    ready, ran, outgoing, messages = (np.empty(room, np.int64) for _ in range(4))
+    ready, ran, requests, messages = (np.empty(room, np.int64) for _ in range(4))
     return BatsimClock(
         latency=latency,
         speed=speed,
@@ -81,13 +82,13 @@ def new_batsim_clock(platform: Platform, jobs: int) -> BatsimClock:
         talk=talk,
         ready=ready,
         ran=ran,
-        outgoing=outgoing,
+        requests=requests,
         messages=messages,
         killings=np.zeros(1, KILLING),
         marked=np.empty(jobs, np.int32),
         looked=np.zeros(words, np.int64),
         looked_in=np.zeros(words, np.int64),
-        later=np.empty(jobs, np.int32),
+        later=np.empty(3 * jobs, np.int32),
         traffic=new_traffic(platform.routes, jobs) if change else cast(Traffic, NoTraffic(np.zeros(0))),
         speeds=new_speeds(platform) if change else cast(Speeds, NoSpeeds(np.zeros(0))),
     )
@@ -183,21 +184,26 @@ def look_at(timing: BatsimClock, w: int, cores: int) -> None:
 
 
 @inlined
-def look_at_cores(timing: BatsimClock, j: int) -> None:
-    """Update the energy of the cores of a job; they are counted only where their number matters."""
+def look_at_cores(timing: BatsimClock, whose: int) -> None:
+    """Update the energy of the cores of a job, or of core -1 - *whose*; they are counted only where that matters."""
     talk = timing.talk[0]
     begin_look(timing)
     if talk.looked != talk.cores:
-        timing.later[talk.later] = j
+        timing.later[talk.later] = whose
         talk.later += 1
 
 
 @compiled
 def count_looks(tables: Tables, timing: BatsimClock) -> None:
-    """Count the cores of jobs whose energy is up to date, each core once."""
+    """Count the cores whose energy is up to date, each core once."""
     talk = timing.talk[0]
     for i in range(talk.later):
-        job = tables.jobs[timing.later[i]]
+        j = timing.later[i]
+        if j < 0:
+            w = word_of(tables, -1 - j)
+            look_at(timing, w, shift_left(1, -1 - j - tables.words[w].first))
+            continue
+        job = tables.jobs[j]
         for at in range(job.first, job.first + job.stretches):
             w, bit, left = begin_words(tables, tables.allocation[at])
             while left > 0:
@@ -210,10 +216,7 @@ def count_looks(tables: Tables, timing: BatsimClock) -> None:
 @inlined
 def look_at_lowest(tables: Tables, simulation: Simulation, timing: BatsimClock, j: int) -> None:
     """Update the energy of the core that sends the message of a job's end."""
-    core = simulation.tasks[j].lowest
-    begin_look(timing)
-    w = word_of(tables, core)
-    look_at(timing, w, shift_left(1, core - tables.words[w].first))
+    look_at_cores(timing, -1 - simulation.tasks[j].lowest)
 
 
 @compiled

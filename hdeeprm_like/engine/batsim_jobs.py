@@ -6,8 +6,8 @@ A job's progress follows the slowest of its cores and survives P-state changes, 
 from typing import Any
 
 from hdeeprm_like.cluster.pstates import P1
-from hdeeprm_like.engine.actor_fields import AWAKE, LOOK_FIRST
-from hdeeprm_like.engine.batsim_actors import BatsimClock, look_at_all, rounds_to_look
+from hdeeprm_like.engine.actor_fields import AWAKE
+from hdeeprm_like.engine.batsim_actors import BatsimClock, look_at_all
 from hdeeprm_like.engine.batsim_work import forget_sending, power, power_alike, set_speed, speed_of, works
 from hdeeprm_like.engine.compiled import compiled, count_bits, inlined, lowest_bit
 from hdeeprm_like.engine.core_pstates import pstates_of, put_pstate
@@ -51,7 +51,6 @@ def begin(tables: Tables, simulation: Simulation, timing: BatsimClock, j: int) -
         task.watts = power(tables, j)
     timing.actions.places[2 * j] = timing.actions.places[2 * j + 1] = -1
     forget_sending(timing, j)
-    task.stage, task.rounds = LOOK_FIRST, rounds_to_look(tables, timing)
 
 
 @inlined
@@ -121,17 +120,18 @@ def apply_pstate(tables: Tables, simulation: Simulation, timing: BatsimClock, ps
     talk, now, sim = timing.talk[0], timing.actions.pace[0].now, simulation.sim[0]
     request = begin_request(tables, now, pstate, talk.changes[pstate])
     if joins_words(tables):
-        marked = change_joined(tables, simulation, timing, request, pstate)
+        change_joined(tables, simulation, timing, request, pstate)
     else:
-        marked = change_words(tables, simulation, timing, request, pstate)
+        change_words(tables, simulation, timing, request, pstate)
     settled = pstate == P1 or talk.changes[P1] == 0
-    for i in range(marked):
+    for i in range(talk.marked):
         j = timing.marked[i]
         simulation.tasks[j].marked = 0
         if simulation.tasks[j].stage == AWAKE:
             book_energy(tables, simulation, j, now, pstate)
         if works(timing, j) and simulation.tasks[j].ops > 0.0:
             set_speed(simulation, timing, j, speed_of(tables, timing, j, settled))
+    talk.marked = 0
     sim.grouped_switches += 1
     sim.machine_switches += talk.changes[pstate]
     talk.acknowledged = 1
@@ -140,9 +140,9 @@ def apply_pstate(tables: Tables, simulation: Simulation, timing: BatsimClock, ps
 
 
 @inlined
-def change_words(tables: Tables, simulation: Simulation, timing: BatsimClock, request: int, pstate: int) -> int:
-    """Change cores of the touched words to a P-state; return how many jobs are marked."""
-    marked, p, serving, idle = 0, -1, 0, 0
+def change_words(tables: Tables, simulation: Simulation, timing: BatsimClock, request: int, pstate: int) -> None:
+    """Change cores of the touched words to a P-state, and mark the jobs on them."""
+    p, serving, idle = -1, 0, 0
     for i in range(tables.clock[0].touched):
         word = tables.words[tables.touched[i]]
         if word.processor != p:
@@ -156,13 +156,20 @@ def change_words(tables: Tables, simulation: Simulation, timing: BatsimClock, re
         log_pstates(tables, request, word, 1, changed, pstate)
         put_pstate(word, changed, pstate)
         if pstate == serving:
-            marked = mark_jobs(tables, simulation, timing, word, changed, marked)
-    return marked
+            mark_jobs(tables, simulation, timing, word, changed)
 
 
 @inlined
-def mark_jobs(tables: Tables, simulation: Simulation, timing: BatsimClock, word: Any, changed: int, marked: int) -> int:
-    """Mark the started jobs on some cores of a word, once each; return how many are marked."""
+def mark(simulation: Simulation, timing: BatsimClock, j: int) -> None:
+    """Note that the rate of a job must be recomputed."""
+    simulation.tasks[j].marked = 1
+    timing.marked[timing.talk[0].marked] = j
+    timing.talk[0].marked += 1
+
+
+@inlined
+def mark_jobs(tables: Tables, simulation: Simulation, timing: BatsimClock, word: Any, changed: int) -> None:
+    """Mark the started jobs on some cores of a word, once each."""
     while changed != 0:
         bit = lowest_bit(changed)
         first = highest_bit(word.begins & bits(0, bit + 1))
@@ -170,10 +177,7 @@ def mark_jobs(tables: Tables, simulation: Simulation, timing: BatsimClock, word:
         changed &= 0 if later == 0 else ~bits(0, lowest_bit(later))
         j = tables.owners[word.first + first]
         if not simulation.tasks[j].marked and has_begun(simulation, timing, j):
-            simulation.tasks[j].marked = 1
-            timing.marked[marked] = j
-            marked += 1
-    return marked
+            mark(simulation, timing, j)
 
 
 @inlined
@@ -267,37 +271,20 @@ def count_changes(tables: Tables, timing: BatsimClock, w: int, end: int) -> int:
 
 
 @compiled
-def change_joined(tables: Tables, simulation: Simulation, timing: BatsimClock, request: int, pstate: int) -> int:
-    """Change cores of the touched words to a P-state; return how many jobs are marked."""
-    marked = 0
+def change_joined(tables: Tables, simulation: Simulation, timing: BatsimClock, request: int, pstate: int) -> None:
+    """Change cores of the touched words to a P-state, and mark the jobs on them."""
     for i in range(tables.clock[0].touched):
-        first = tables.touched[i]
-        serving, idle = pstates_of(tables, tables.words[first].processor)
-        if pstate in (serving, idle):
-            end, serves = first + tables.touched_words[i], pstate == serving
-            marked = change_span(tables, simulation, timing, first, end, request, pstate, serves, marked)
-    return marked
+        change_span(tables, simulation, timing, i, request, pstate)
 
 
 @inlined
-def change_span(
-    tables: Tables,
-    simulation: Simulation,
-    timing: BatsimClock,
-    w: int,
-    end: int,
-    request: int,
-    pstate: int,
-    serving: bool,
-    marked: int,
-) -> int:
-    """Change cores of neighbouring words of a processor: those that serve jobs, which are marked, or the others.
-
-    Returns:
-        How many jobs are marked.
-    """
-    last = IDLE_CORE
-    while w < end:
+def change_span(tables: Tables, simulation: Simulation, timing: BatsimClock, i: int, request: int, pstate: int) -> None:
+    """Change cores of touched neighbouring words: those that serve jobs, which are marked, or the others."""
+    w, last = tables.touched[i], IDLE_CORE
+    end = w + tables.touched_words[i]
+    of_serving, idle = pstates_of(tables, tables.words[w].processor)
+    serving = pstate == of_serving
+    while w < end and (serving or pstate == idle):
         word, words = tables.words[head_of(tables, w)], 1
         changed = (word.serving if serving else word.cores & ~word.serving) & ~of_pstate(word, pstate)
         if end - w >= MANY and (changed == 0 or (changed == -1 and common_pstate(word, -1) >= 0)):
@@ -308,7 +295,6 @@ def change_span(
             log_pstates(tables, request, word, words, changed, pstate)
             put_pstate(word, changed, pstate)
             if serving and (word.begins != 1 or tables.owners[word.first] != last):
-                marked = mark_jobs(tables, simulation, timing, word, changed, marked)
+                mark_jobs(tables, simulation, timing, word, changed)
                 last = tables.owners[word.first] if word.begins == 1 else IDLE_CORE
         w += words
-    return marked

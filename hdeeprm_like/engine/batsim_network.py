@@ -6,6 +6,7 @@ its nodes change. Source: SimGrid 3.32, `EngineImpl::solve`.
 
 from hdeeprm_like.engine.actions import set_rate, take_step
 from hdeeprm_like.engine.batsim_actors import BatsimClock, begin_look, look_at, rates_change
+from hdeeprm_like.engine.batsim_jobs import mark
 from hdeeprm_like.engine.batsim_work import set_speed, speed_of, works
 from hdeeprm_like.engine.compiled import compiled, inlined, of_two
 from hdeeprm_like.engine.speeds import has_changed, touches_change
@@ -52,30 +53,27 @@ def take_step_alone(tables: Tables, simulation: Simulation, timing: BatsimClock)
 @inlined
 def mark_users(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
     """Mark the jobs at work on nodes whose speed has just changed."""
-    actions, changes = timing.actions, timing.speeds.changes[0]
+    actions = timing.actions
     for place in range(actions.pace[0].count):
-        owner = actions.owners[place]
+        owner = actions.heap[place].owner
         j = owner >> 1
         if owner < 0 or owner & 1 == 1 or simulation.tasks[j].marked:
             continue
         if touches_change(tables, timing.speeds, j):
-            simulation.tasks[j].marked = 1
-            timing.marked[changes.marked] = j
-            changes.marked += 1
+            mark(simulation, timing, j)
 
 
 @inlined
 def follow_changes(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
     """Update the energy of the cores whose speed has just changed, and the rates of the marked jobs."""
-    changes = timing.speeds.changes[0]
-    if changes.latest >= timing.actions.pace[0].now:
+    if timing.speeds.changes[0].latest >= timing.actions.pace[0].now:
         look_at_changed(tables, timing)
-    for i in range(changes.marked):
+    for i in range(timing.talk[0].marked):
         j = timing.marked[i]
         simulation.tasks[j].marked = 0
         if works(timing, j) and simulation.tasks[j].ops > 0.0:
             set_speed(simulation, timing, j, speed_of(tables, timing, j, False))
-    changes.marked = 0
+    timing.talk[0].marked = 0
 
 
 @compiled

@@ -17,9 +17,9 @@ from hdeeprm_like.types import Ints, Records
 
 MOST_ROUNDS = 3  # reading the energy takes one round per machine; more rounds than this change no order
 
-# Requests of an actor at the end of its turn
-SKIP, SLEEP, PUT, GET, SPAWN, START, WAIT, STOP = 0, 1, 2, 3, 4, 5, 6, 7
-REQUESTS = 8
+# Requests of an actor at the end of its turn; a PUT carries its message, UNKNOWN is a decision that no session knows
+NOTHING, SKIP, SLEEP, PUT, GET, SPAWN, START, WAIT, STOP = 0, 1, 2, 3, 4, 5, 6, 7, 8
+REQUESTS, UNKNOWN = 16, -1
 
 # Messages; an END carries its job, a COMMAND its number in the answer, KILLS_DONE the number of who has killed
 HELLO, SUBMIT, NO_MORE, END, COMMAND, READY, CALLED, KILLS_DONE = 0, 1, 2, 3, 4, 5, 6, 7
@@ -33,8 +33,8 @@ class Rounds(Bundle):
         actions: everything that takes time. traffic: the work of jobs that send, and the message of a job's end.
         speeds: of machines that follow a file.
         talk: (1,) with the fields of `actor_fields.TALK`.
-        ready: actors of the round. ran: those that have run in it, with their requests.
-        outgoing: the messages of those that put one.
+        ready: actors of the round, or while requests are granted, of the next one. ran: those that have run in it.
+        requests: what they have requested.
         messages: ring buffer of messages to the server, Batsim's mailbox.
         killings: with the fields of `actor_fields.KILLING`, the jobs that an actor kills.
     """
@@ -45,7 +45,7 @@ class Rounds(Bundle):
     talk: Records
     ready: Ints
     ran: Ints
-    outgoing: Ints
+    requests: Ints
     messages: Ints
     killings: Records
 
@@ -59,18 +59,9 @@ def wake(timing: Rounds, actor: int) -> None:
 
 
 @inlined
-def issue(timing: Rounds, actor: int, request: int) -> None:
-    """Record the request of an actor that has run."""
-    talk = timing.talk[0]
-    timing.ran[talk.ran] = actor * REQUESTS + request
-    talk.ran += 1
-
-
-@inlined
-def send(timing: Rounds, actor: int, kind: int, row: int) -> None:
-    """Record that an actor that has run puts a message."""
-    timing.outgoing[timing.talk[0].ran] = row * KINDS + kind
-    issue(timing, actor, PUT)
+def putting(kind: int, row: int) -> int:
+    """Return the request of an actor that puts a message into the mailbox."""
+    return (row * KINDS + kind) * REQUESTS + PUT
 
 
 @inlined

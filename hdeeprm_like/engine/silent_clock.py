@@ -19,10 +19,10 @@ def advance(session: Session) -> int:
     FULL: rows and texts are to be fetched first. UNREAD: Python is to read the reply.
     """
     talk = session.talk[0]
-    if talk.reply > 0 and not read_reply(session):
-        talk.reply = 0
-        return UNREAD
+    unread = talk.reply > 0 and not read_reply(session)
     talk.reply = 0
+    if unread:
+        return UNREAD
     result = play(session, session, session)
     talk.now = session.actions.pace[0].now
     return UNUSUAL if talk.unusual else result

@@ -1,7 +1,7 @@
 """Jobs in a session of Batsim's server: their machines, their energy, and their progress where they are killed."""
 
 from hdeeprm_like.engine.actions import catch_up
-from hdeeprm_like.engine.actor_fields import AWAKE, LOOK_FIRST
+from hdeeprm_like.engine.actor_fields import AWAKE
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.silent_energy import joules_of, look, look_again, trace, update
 from hdeeprm_like.engine.silent_layout import AT_END, AT_START, COMPUTES, COMPUTING, KILLED, LEFT
@@ -33,9 +33,7 @@ def look_at_lowest(tables: Session, simulation: Session, session: Session, j: in
 @inlined
 def begin(tables: Session, simulation: Session, session: Session, j: int) -> None:
     """Start a job."""
-    job = session.tasks[j]
-    job.start = session.actions.pace[0].now
-    job.stage, job.rounds = LOOK_FIRST, look_again(session)
+    session.tasks[j].start = session.actions.pace[0].now
 
 
 @inlined

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from math import inf
 from struct import Struct
+from typing import NamedTuple
 
 from hdeeprm_like.cluster.speed_profiles import SpeedProfile
 from hdeeprm_like.engine import actor_fields
@@ -55,6 +56,7 @@ PARTS = (
     *(',"type":"REQUESTED_CALL","data":{}}', ',"job_state":"COMPLETED_', '","return_code":', ',"alloc":"', '"}}', "]}"),
     *("SUCCESSFULLY", "FAILED", "WALLTIME_REACHED", "KILLED"),
 )
+TEXTS = [text.encode() for text in KNOWN_WORDS + PARTS]
 
 TALK = (
     *actor_fields.TALK,
@@ -190,9 +192,9 @@ RECORDS: dict[str, Fields] = {  # what the entries of arrays are, where they are
     "rows": ROW,
     "killings": KILLING,
 }
-WORDS = {name: len(fields) for name, fields in RECORDS.items()} | {"pace": 16}  # of an entry, 1 of a number
+WORDS = {name: len(fields) for name, fields in RECORDS.items()} | {"pace": 16, "heap": 4}  # of an entry, 1 of a number
 WORDS |= {"size": 4, "constraints": 5, "variables": 5, "problem_uses": 4}  # of `engine.sharing`
-WORDS |= {"changes": 3, "profiles": 7}  # of `engine.speeds`
+WORDS |= {"changes": 2, "profiles": 7}  # of `engine.speeds`
 WORDS |= {"roads": 4, "capacities": 3, "flows": 6, "flow_loads": 4}  # of `engine.flows`
 STEPS = 64  # of `engine.actions`
 LINKS, LOADS = 1000, 10_000  # of a session whose jobs send, and more for each machine
@@ -217,83 +219,104 @@ def places_of(fields: Fields) -> dict[str, int]:
     return {field: place for place, (field, _) in enumerate(fields)}
 
 
+class Content(NamedTuple):
+    """What a session is about: at least one job, machine and P-state.
+
+    Attributes:
+        jobs, machines, powers: how many there are, powers for each P-state of each kind of machine.
+        texts: the descriptions of all jobs; *longest* is the size of the longest one.
+        numbers: bound of those that jobs have in their names. sends: whether jobs send.
+        followed: by the speed of each machine.
+    """
+
+    jobs: int
+    machines: int
+    powers: int = 1
+    texts: bytes = b" "
+    longest: int = 1
+    numbers: int = 1
+    sends: bool = False
+    followed: Sequence[SpeedProfile | None] = ()
+
+    @property
+    def profiles(self) -> list[SpeedProfile]:
+        """Return the different files that speeds follow."""
+        return list(dict.fromkeys(profile for profile in self.followed if profile is not None))
+
+
+Entries = dict[str, int]  # of arrays, by their names
+
+
+def entries_of(content: Content) -> dict[str, Entries]:
+    """Return how many entries each array has, by the bundle that it belongs to, in the order there.
+
+    So many decisions may a reply hold, less one, machines these name, and links all of them and the ways to the server
+    use; a capacity is a machine or a link.
+    """
+    jobs, machines = content.jobs, content.machines
+    actions = actors = 3 * jobs + CALLS + 8  # also those that end together, with the message and the answer
+    commands, chosen = LEAST_COMMANDS + 3 * jobs, LEAST_COMMANDS + 4 * machines
+    capacities, flows, uses = machines, 1, 1
+    if content.sends:
+        capacities += LINKS + LINKS_EACH * machines
+        flows, uses = jobs + 1, LOADS + LOADS_EACH * machines
+    profiles = content.profiles
+    changes = sum(len(profile.dates) for profile in profiles) or 1
+    return {
+        "actions": {"pace": 1}
+        | dict.fromkeys(("heap", "left", "rates"), actions)
+        | {"places": 2 * jobs, "steps": STEPS}
+        | dict.fromkeys(("scratch", "ended", "made_ended"), actions),
+        "problem": {"size": 1, "constraints": capacities + 1, "variables": flows}
+        | {"problem_uses": uses, "open": capacities + 1},
+        "traffic": {"roads": 1, "capacities": capacities, "flows": flows, "flow_loads": uses}
+        | {"changed_flows": flows + 1, "members": flows, "met": capacities},
+        "speeds": {"changes": 1, "profiles": len(profiles) or 1, "speed_of": machines}
+        | {"change_steps": changes, "shares": changes},
+        "session": {"talk": 1}
+        | dict.fromkeys(("ready", "ran", "requests", "messages"), actors)
+        | {"killings": jobs + 1, "sim": 1, "submit": jobs, "tasks": jobs}
+        | {"machines": machines, "powers": content.powers, "meter": 1}
+        | {"joules": machines, "joule_bits": machines, "sum": 1, "gathered": machines, "parts": MOST_PARTS}
+        | {"commands": commands, "chosen": chosen, "loads": chosen, "events": jobs + commands + 8, "rows": ROWS}
+        | dict.fromkeys(("kills", "changed", "closed"), jobs)
+        | {"uses": uses, "numbers": content.numbers, "word_ends": len(TEXTS) + 1},
+    }
+
+
+def bytes_of(content: Content) -> Entries:
+    """Return how many bytes each text of a session has, in the order of its bundle, behind its arrays."""
+    in_a_turn = MOST_KILLED * (EVENT_BYTES + content.longest) + PLACE_BYTES * content.machines
+    return {
+        "words": sum(map(len, TEXTS)),
+        "texts": len(content.texts),
+        "reply": REPLY_BYTES + PLACE_BYTES * content.machines,
+        "out": HEAD + len(content.texts) + SUBMITTED_BYTES * content.jobs + 2 * in_a_turn,
+        "allocs": REPLY_BYTES + 2 * PLACE_BYTES * content.machines,
+    }
+
+
 class Memory:
     """The arrays of a silent session.
 
     Attributes:
-        arrays: the memory of each array by its name: those of the session, and those of its actions.
-        commands, machines, uses: how many decisions a reply may hold, how many machines these may name, and how many
-        links all of them and the ways to the server may. links: how many there may be.
-        margin: bytes of the message that an actor may write in a turn.
+        content: what it is about. entries: see `entries_of`. arrays: the memory of each array by its name.
     """
 
-    def __init__(
-        self,
-        jobs: int,
-        machines: int,
-        powers: int = 1,
-        texts: bytes = b" ",
-        longest: int = 1,
-        numbers: int = 1,
-        sends: bool = False,
-        followed: Sequence[SpeedProfile | None] = (),
-    ) -> None:
-        """Make the arrays for a session that has not begun, of at least one job, machine and P-state.
-
-        Args:
-            texts: the descriptions of all jobs; *longest* is the size of the longest one. numbers: bound of those that
-            jobs have in their names. sends: whether jobs send. followed: by the speed of each machine.
-        """
-        calls, self.commands = CALLS + jobs, LEAST_COMMANDS + 3 * jobs
-        self.machines = 4 * machines + LEAST_COMMANDS
-        self.margin = MOST_KILLED * (EVENT_BYTES + longest) + PLACE_BYTES * machines
-        actions = actors = 2 * jobs + calls + 8  # also those that end together, with the message and the answer
-        words = [text.encode() for text in KNOWN_WORDS + PARTS]
-        self.links, self.uses = (LINKS + LINKS_EACH * machines, LOADS + LOADS_EACH * machines) if sends else (0, 1)
-        capacities, flows, loads = machines + self.links, jobs + 1 if sends else 1, self.uses
-        self._actions = (
-            {"pace": 1}
-            | dict.fromkeys(("dates", "left", "rates", "made", "since", "owners"), actions)
-            | {"places": 2 * jobs, "steps": STEPS}
-            | dict.fromkeys(("scratch", "ended", "made_ended"), actions)
-        )
-        self._problem = {"size": 1, "constraints": capacities + 1, "variables": flows, "problem_uses": loads}
-        self._problem["open"] = capacities + 1
-        self._traffic = {"roads": 1, "capacities": capacities, "flows": flows, "flow_loads": loads}
-        self._traffic |= {"changed_flows": flows + 1, "members": flows, "met": capacities}
-        profiles = list(dict.fromkeys(profile for profile in followed if profile is not None))
-        changes = sum(len(profile.dates) for profile in profiles) or 1
-        self._speeds = {"changes": 1, "profiles": len(profiles) or 1, "speed_of": machines}
-        self._speeds |= {"change_steps": changes, "shares": changes}
-        self._session = (
-            {"talk": 1}
-            | dict.fromkeys(("ready", "ran", "outgoing", "messages"), actors)
-            | {"killings": jobs + 1, "sim": 1, "submit": jobs, "tasks": jobs}
-            | {"machines": machines, "powers": powers, "meter": 1}
-            | {"joules": machines, "joule_bits": machines, "sum": 1, "gathered": machines, "parts": MOST_PARTS}
-            | {"commands": self.commands, "chosen": self.machines, "loads": self.machines}
-            | {"events": jobs + self.commands + 8, "rows": ROWS}
-            | dict.fromkeys(("kills", "changed", "closed"), jobs)
-            | {"uses": self.uses, "numbers": numbers, "word_ends": len(words) + 1}
-        )
-        self._texts = {
-            "words": sum(map(len, words)),
-            "texts": len(texts),
-            "reply": REPLY_BYTES + PLACE_BYTES * machines,
-            "out": HEAD + len(texts) + SUBMITTED_BYTES * jobs + 2 * self.margin,
-            "allocs": REPLY_BYTES + 2 * PLACE_BYTES * machines,
-        }
-        sizes = {**self._actions, **self._problem, **self._traffic, **self._speeds, **self._session}
-        self.arrays = {name: bytearray(WORD * entries * WORDS.get(name, 1)) for name, entries in sizes.items()}
-        self.arrays |= {name: bytearray(size) for name, size in self._texts.items()}
+    def __init__(self, content: Content) -> None:
+        """Make the arrays for a session that has not begun."""
+        self.content, self.entries, self._texts = content, entries_of(content), bytes_of(content)
+        self.arrays = {name: bytearray(size) for name, size in self._texts.items()}
+        for entries in self.entries.values():
+            self.arrays |= {name: bytearray(WORD * count * WORDS.get(name, 1)) for name, count in entries.items()}
         self.arrays["joule_bits"] = self.arrays["joules"]  # the same memory
-        self.arrays["texts"][:] = texts
-        self.arrays["words"][:] = b"".join(words)
-        self.integers("word_ends")[1:] = array("q", accumulate(map(len, words)))
-        self._begin(jobs, longest, sends)
-        self._follow(profiles, [-1 if one is None else profiles.index(one) for one in followed])
+        self.arrays["texts"][:] = content.texts
+        self.arrays["words"][:] = b"".join(TEXTS)
+        self.integers("word_ends")[1:] = array("q", accumulate(map(len, TEXTS)))
+        self._begin()
+        self._follow()
 
-    def _begin(self, jobs: int, longest: int, sends: bool) -> None:
+    def _begin(self) -> None:
         """Write what a session begins with: its submitter and server are to run, its message has the first event."""
         for word in ENDLESS:
             self.floats("pace")[word] = inf
@@ -304,22 +327,25 @@ class Memory:
             self.arrays[name][:] = b"\xff" * len(self.arrays[name])  # -1
         first = {"ready": 2, "submitter_stage": GREET, "server_stage": INFORM, "listed": 1, "events": 1}
         talk, places, event = self.integers("talk"), places_of(TALK), places_of(EVENT)
-        for name, value in (first | {"written": HEAD, "longest": longest, "sends": sends}).items():
+        first |= {"written": HEAD, "longest": self.content.longest, "sends": self.content.sends}
+        for name, value in first.items():
             talk[places[name]] = value
         self.integers("ready")[:2] = array("q", (SUBMITTER, SERVER))
         self.integers("events")[event["kind"]], self.integers("events")[event["place"]] = BEGINS, HEAD
-        self.integers("sim")[0] = jobs
+        self.integers("sim")[0] = self.content.jobs
 
-    def _follow(self, profiles: Sequence[SpeedProfile], of_machine: Sequence[int]) -> None:
+    def _follow(self) -> None:
         """Write what is known of speeds that follow files, as `engine.speeds` does."""
-        first, dates = 0, [profile.dates[0] for profile in profiles]
+        profiles, first = self.content.profiles, 0
+        dates = [profile.dates[0] for profile in profiles]
         for place, profile in enumerate(profiles):
             end, row = first + len(profile.dates), place * SPEED.size
             SPEED.pack_into(self.arrays["profiles"], row, first, end, first, dates[place], profile.again, 1.0, 0)
             self.floats("change_steps")[first:end] = array("d", profile.steps)
             self.floats("shares")[first:end] = array("d", profile.shares)
             first = end
-        self.integers("speed_of")[: len(of_machine)] = array("q", of_machine)
+        of_machine = array("q", (-1 if one is None else profiles.index(one) for one in self.content.followed))
+        self.integers("speed_of")[: len(of_machine)] = of_machine
         self.floats("changes")[:2] = array("d", (min(dates, default=inf), -1.0))
 
     def floats(self, name: str) -> "memoryview[float]":
@@ -332,15 +358,14 @@ class Memory:
 
     def address(self) -> int:
         """Return the address of a record of the session as `engine.bundles` has it, which lives as long as this."""
-        actions, problem = self._record_of(self._actions), self._record_of(self._problem)
-        traffic = self._record_of(self._traffic, ctypes.addressof(problem))
-        speeds = self._record_of(self._speeds)
-        parts = map(ctypes.addressof, (actions, traffic, speeds))
-        session = self._record_of(self._session | self._texts, *parts)
+        of = self.entries
+        actions, problem, speeds = (self._record_of(of[name]) for name in ("actions", "problem", "speeds"))
+        traffic = self._record_of(of["traffic"], ctypes.addressof(problem))
+        session = self._record_of(of["session"] | self._texts, *map(ctypes.addressof, (actions, traffic, speeds)))
         self._records = session, actions, traffic, speeds, problem
         return ctypes.addressof(session)
 
-    def _record_of(self, sizes: dict[str, int], *first: int) -> "ctypes.Array[ctypes.c_int64]":
+    def _record_of(self, sizes: Entries, *first: int) -> "ctypes.Array[ctypes.c_int64]":
         words = list(first)
         for name, count in sizes.items():
             words += [ctypes.addressof(ctypes.c_char.from_buffer(self.arrays[name])), count]

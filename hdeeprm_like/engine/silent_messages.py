@@ -152,9 +152,8 @@ def deliver(tables: Session, simulation: Session, session: Session) -> bool:
     while talk.forgotten < talk.closed:
         session.tasks[session.closed[talk.forgotten]].status = FORGOTTEN
         talk.forgotten += 1
-    talk.now = session.actions.pace[0].now
-    at = put_part(session, talk.written, MESSAGE_END)
-    end = put_part(session, put_date(session, put_part(session, at, MESSAGE_PART), talk.now), EVENTS_PART)
+    at, now = put_part(session, talk.written, MESSAGE_END), session.actions.pace[0].now
+    end = put_part(session, put_date(session, put_part(session, at, MESSAGE_PART), now), EVENTS_PART)
     talk.head = HEAD - (end - at)
     for place in range(end - at):
         session.out[talk.head + place] = session.out[at + place]

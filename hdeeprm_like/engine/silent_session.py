@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hdeeprm_like.engine.actions import PACE, Actions
+from hdeeprm_like.engine.actions import ACTION, PACE, Actions
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.digits import Bytes
 from hdeeprm_like.engine.flows import CAPACITY, FLOW, LOAD, ROADS, Flows
@@ -20,7 +20,6 @@ NOTHING, ANSWERS_QUERY, SWITCHES_FIRST, SWITCHES_EACH = 0, 1, 2, 3  # what the s
 
 
 FLOATS = (
-    "dates",
     "left",
     "rates",
     "steps",
@@ -92,7 +91,7 @@ class Session(Rounds):
 
 def session_in(memory: Memory) -> Session:
     """Return a session in some memory."""
-    kinds: dict[str, Any] = dict.fromkeys(FLOATS, np.float64) | {"pace": PACE, "sum": np.uint64}
+    kinds: dict[str, Any] = dict.fromkeys(FLOATS, np.float64) | {"pace": PACE, "heap": ACTION, "sum": np.uint64}
     kinds |= dict.fromkeys(BYTES, np.uint8)
     kinds |= (
         {name: np.dtype(list(fields), align=True) for name, fields in RECORDS.items()} | TRAFFIC | PROBLEMS | SPEEDS

@@ -33,7 +33,6 @@ CHANGES = np.dtype(
     [
         ("due", "f8"),  # s, the next date of a change
         ("latest", "f8"),  # s, the date of the latest change
-        ("marked", "i8"),  # jobs whose rate must be recomputed, in BatsimClock.marked
     ],
     align=True,
 )

@@ -24,6 +24,7 @@ from hdeeprm_like.engine.actor_fields import (
     ANSWERS,
     ASK,
     ASKS,
+    AWAKE,
     AWAKE_CALLER,
     FULL,
     JOBS,
@@ -35,7 +36,6 @@ from hdeeprm_like.engine.actor_fields import (
 from hdeeprm_like.engine.actor_parts import (
     begin_sending,
     change_rates,
-    deliver,
     follow_changes,
     give_rate,
     has_room,
@@ -67,12 +67,14 @@ from hdeeprm_like.engine.rounds import (
     END,
     GET,
     KINDS,
+    NOTHING,
     PUT,
     REQUESTS,
     SKIP,
     SPAWN,
     START,
     STOP,
+    UNKNOWN,
     Rounds,
     first_message,
     sender_of,
@@ -136,48 +138,44 @@ def receive(tables: Any, simulation: Any, timing: Rounds) -> None:
 
 
 @inlined
-def run_actor(tables: Any, simulation: Any, timing: Rounds, actor: int, alone: bool) -> bool:
-    """Run an actor until it issues a request; one that runs alone need not yield.
-
-    Returns:
-        False for a decision that a session does not know.
-    """
-    if actor >= JOBS:
-        run_job(tables, simulation, timing, actor - JOBS, alone)
-    elif actor == SERVER:
-        if alone:
-            timing.talk[0].server_rounds = 0
+def run_actor(tables: Any, simulation: Any, timing: Rounds, actor: int, alone: bool) -> int:
+    """Run an actor until it has a request, which is returned; one that runs alone need not yield."""
+    if actor == SERVER:
         return run_server(tables, simulation, timing, alone)
-    elif actor == ANSWERER:
-        run_answerer(tables, simulation, timing)
-    elif actor == SUBMITTER:
-        run_submitter(tables, simulation, timing)
-    elif actor < 0:
+    if actor >= JOBS:
+        return run_job(tables, simulation, timing, actor - JOBS, alone)
+    if actor == ANSWERER:
+        return run_answerer(tables, simulation, timing)
+    if actor == SUBMITTER:
+        return run_submitter(tables, simulation, timing, alone)
+    if actor < 0:
         return run_killer(tables, simulation, timing, -1 - actor)
-    else:
-        run_caller(timing, actor)
-    return True
+    return run_caller(timing, actor)
 
 
 @inlined
-def grant(tables: Any, simulation: Any, timing: Rounds, place: int) -> None:
+def grant(tables: Any, simulation: Any, timing: Rounds, actor: int, request: int) -> None:
     """Grant the request of an actor."""
-    talk, pace = timing.talk[0], timing.actions.pace[0]
-    actor, request = timing.ran[place] // REQUESTS, timing.ran[place] % REQUESTS
-    if request == PUT:
-        put(tables, simulation, timing, timing.outgoing[place])
-    elif request == GET:
+    talk, pace, kind = timing.talk[0], timing.actions.pace[0], request % REQUESTS
+    if kind == PUT:
+        put(tables, simulation, timing, request // REQUESTS)
+    elif kind == GET:
         get(tables, simulation, timing)
-    elif request == SPAWN:
+    elif kind == SPAWN:
         wake(timing, talk.spawned)
         wake(timing, actor)
-    elif request == SKIP:
+    elif kind == SKIP:
         wake(timing, actor)
-    elif request == START:
+    elif kind == START:
         start_work(tables, simulation, timing, actor - JOBS)
-        wake(timing, actor)
-    elif request == STOP:
+        if simulation.tasks[actor - JOBS].stage == AWAKE:  # it runs alone
+            set_timer(simulation, timing, actor - JOBS)
+        else:
+            wake(timing, actor)
+    elif kind == STOP:
         stop(tables, simulation, timing, actor)
+    elif kind == NOTHING:
+        return
     elif actor >= JOBS:  # a SLEEP, or a WAIT for what has been started
         set_timer(simulation, timing, actor - JOBS)
     elif actor == ANSWERER:
@@ -196,26 +194,38 @@ def take_turns(tables: Any, simulation: Any, timing: Rounds) -> int:
     A session also ends them where what it writes has no room (FULL), or where only the general server knows what a
     decision means (UNUSUAL).
     """
-    talk = timing.talk[0]
-    ready, at = talk.ready, talk.at
-    while ready > 0:
+    talk, actor, request = timing.talk[0], SERVER, NOTHING
+    while talk.ready > 0:
+        ready, at = talk.ready, talk.at
         while at < ready:
             actor = timing.ready[at]
-            if actor == ANSWERER and talk.answerer_stage == ASK:
-                talk.answerer_stage, talk.at = ANSWERS, at
-                if deliver(tables, simulation, timing):
-                    return ASKS
+            if asks(timing, actor):
+                talk.at = at
+                return ASKS
             if not has_room(timing):
                 talk.at = at
                 return FULL
-            at += 1
-            if not run_actor(tables, simulation, timing, actor, ready == 1):
+            request = run_actor(tables, simulation, timing, actor, ready == 1)
+            if request == UNKNOWN:
                 return UNUSUAL
-        talk.ready = talk.at = at = 0
-        for place in range(talk.ran):
-            grant(tables, simulation, timing, place)
-        ready, talk.ran = talk.ready, 0
+            timing.ran[at], timing.requests[at] = actor, request
+            at += 1
+        talk.ready = talk.at = 0
+        for place in range(ready):
+            if ready > 1:  # else it is the one that has just run
+                actor, request = timing.ran[place], timing.requests[place]
+            grant(tables, simulation, timing, actor, request)
     return OVER
+
+
+@inlined
+def asks(timing: Rounds, actor: int) -> bool:
+    """Return whether a decision is due before an actor runs: the answerer, which begins by asking for one."""
+    talk = timing.talk[0]
+    due = actor == ANSWERER and talk.answerer_stage == ASK
+    if due:
+        talk.answerer_stage = ANSWERS
+    return due
 
 
 @inlined

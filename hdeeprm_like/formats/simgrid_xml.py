@@ -295,9 +295,13 @@ class _Reader:
     def route(self, element: Any, zone: Zone) -> None:
         source, destination = self.text(element, "src"), self.text(element, "dst")
         there, back = self.hops(element, "" if element.tag == "route" else "gw_")
-        zone.hops[source, destination] = there
-        if self.text(element, "symmetrical", "YES").upper() == "YES" and source != destination:
-            zone.hops.setdefault((destination, source), back)
+        both = self.text(element, "symmetrical", "YES").upper() == "YES" and source != destination
+        for ends, hop in (((source, destination), there), ((destination, source), back))[: 1 + both]:
+            if ends in zone.hops:
+                raise self.fail(
+                    "there is a second route from {!r} to {!r}; one is for both ways by default".format(*ends)
+                )
+            zone.hops[ends] = hop
 
     def bypass(self, element: Any, zone: Zone) -> None:
         between = self.text(element, "src"), self.text(element, "dst")

@@ -86,6 +86,10 @@ class LearningAgent(nn.Module):
         """Optimizer of the parameters, made at first use, since a subclass adds its layers after ``__new__``."""
         made = self.__dict__.get("_optimizer")
         if made is None:
+            if next(self.parameters(), None) is None:
+                raise AgentError(
+                    f"{code_of(type(self))}: {type(self).__name__} has no layer whose weights it can learn"
+                )
             made = self.__dict__["_optimizer"] = self.make_optimizer()
         return made
 

@@ -13,9 +13,8 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.names import baseline, number_of_times
 from hdeeprm_like.decision.policies.history import History, new_history, read_history
-from hdeeprm_like.decision.policies.learned_times import describe_for_trees
 from hdeeprm_like.decision.policies.own_times import OwnTimes
-from hdeeprm_like.decision.policies.run_times import known_or_predicted
+from hdeeprm_like.decision.policies.run_times import describe_for_trees, known_or_predicted
 from hdeeprm_like.decision.tree_files import FEATURES, Predictor, is_own, is_predictor, predictor
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import entry

@@ -11,8 +11,8 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import Baseline, case_of
+from hdeeprm_like.decision.policies.bounded import SLACK
 from hdeeprm_like.decision.policies.guaranteed_nodes import Bounds
-from hdeeprm_like.decision.policies.guarantees import SLACK
 from hdeeprm_like.decision.policies.ranking import score_terms
 from hdeeprm_like.decision.score_files import EXPECTED, FEATURES, Keep, Score, ScoredPolicy, formula
 from hdeeprm_like.engine.bundles import bundle_in

@@ -110,8 +110,9 @@ def test_a_port_in_use_is_one_clear_error():
             Endpoint(endpoint.address)
     finally:
         endpoint.close()
-    with pytest.raises(OptionsError, match="cannot listen on 'nonsense'"):
-        Endpoint("nonsense")
+    for address in ("nonsense", "tcp://127.0.0.1:99999", "tcp://127.0.0.1:-5", "tcp://127.0.0.1:1x", "tcp://127.0.0.1"):
+        with pytest.raises(OptionsError, match=f"cannot listen on '{address}'"):
+            Endpoint(address)
 
 
 GREETING = b"\xff\0\0\0\0\0\0\0\x01\x7f\x03\0NULL" + b"\0" * 48

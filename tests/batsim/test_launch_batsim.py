@@ -6,6 +6,7 @@ import os
 import random
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -23,7 +24,7 @@ from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.experiment import load_experiment
 from hdeeprm_like.launch.drivers import Classic
 from hdeeprm_like.launch.in_process import launch
-from hdeeprm_like.launch.peers import docker_words, peer_of, socket_address
+from hdeeprm_like.launch.peers import peer_of, socket_address
 from hdeeprm_like.launch.run_folder import clean
 from hdeeprm_like.launch.with_batsim import claim, first_record, launch_batsim
 
@@ -64,6 +65,12 @@ def experiment(tmp_path):
     return load_experiment(experiment_file(tmp_path))
 
 
+def launch_by(command, tmp_path, *more, out="out"):
+    """Launch with a command in the place of Batsim; return the exit status."""
+    words = ["launch", "-q", "-o", str(experiment_file(tmp_path)), "--output", str(tmp_path / out)]
+    return main([*words, "--simulator", "batsim", "--batsim-command", str(command), *more])
+
+
 def record(folder):
     return json.loads((folder / "run.json").read_text())
 
@@ -97,21 +104,19 @@ def test_the_directory_is_the_one_of_a_run_in_process(experiment, tmp_path):
 
 
 def test_a_directory_that_cannot_be_is_one_line(tmp_path, capsys):
-    path, file = experiment_file(tmp_path), tmp_path / "file"
+    file = tmp_path / "file"
     file.touch()
-    words = ["launch", "-q", "-o", str(path), "--output", str(file / "out"), "--simulator", "batsim"]
-    assert main([*words, "--batsim-command", OURS]) == 2
+    assert launch_by(OURS, tmp_path, out="file/out") == 2
     assert capsys.readouterr().err == f"hdeeprm-like: {file / 'out'}: cannot be written: Not a directory\n"
 
 
 def test_a_record_that_is_of_no_run_stays_with_what_lies_beside_it(tmp_path, capsys):
-    path, out = experiment_file(tmp_path), tmp_path / "out"
+    out = tmp_path / "out"
     out.mkdir()
     kept = {out / "run.json": '{"my": "record"}', out / "out_jobs.csv": "mine"}
     for file, content in kept.items():
         file.write_text(content)
-    words = ["launch", "-q", "-o", str(path), "--output", str(out), "--simulator", "batsim"]
-    assert main([*words, "--batsim-command", OURS]) == 2
+    assert launch_by(OURS, tmp_path) == 2
     assert capsys.readouterr().err == f"hdeeprm-like: {out / 'run.json'}: lists no files; this is no record of a run\n"
     assert {file: file.read_text() for file in out.iterdir()} == kept
 
@@ -201,10 +206,7 @@ SCRIPTS = {  # what takes Batsim's place, and what is said of it
         f"{SLEEPS[1]} & {SLEEPS[2]} & exit 1",
         "Batsim has ended before the simulation did (exit status 1)",
     ),
-    "does not listen": (
-        f"trap '' TERM; echo here; while true; do {SLEEPS[3]}; done",
-        "Batsim has said nothing for 1 s",
-    ),
+    "does not listen": (f"trap '' TERM; echo; while true; do {SLEEPS[3]}; done", "Batsim has said nothing for 1 s"),
 }
 
 
@@ -225,12 +227,9 @@ def left_behind(words):
 @pytest.mark.parametrize("what", SCRIPTS)
 def test_a_batsim_that_fails_is_shown_and_leaves_no_process(what, tmp_path, capsys):
     text, problem = SCRIPTS[what]
-    command = str(script(tmp_path, text))
-    arguments = ["launch", "-o", str(experiment_file(tmp_path)), "--output", str(tmp_path / "out"), "-q"]
     patience = "1" if problem.endswith("for 1 s") else "300"  # a shell may take long to begin
-    status = main([*arguments, "--simulator", "batsim", "--batsim-command", command, "--timeout", patience])
+    assert launch_by(script(tmp_path, text), tmp_path, "--timeout", patience) == 1
     errors = capsys.readouterr().err
-    assert status == 1
     assert problem in errors
     assert "marked incomplete" in errors
     if "echo no such" in text:
@@ -244,14 +243,12 @@ def test_a_batsim_that_fails_is_shown_and_leaves_no_process(what, tmp_path, caps
 
 
 def test_a_platform_that_batsim_does_not_have_is_refused_with_its_first_host(tmp_path, capsys):
-    path = experiment_file(tmp_path)
     (tmp_path / "other").mkdir()
     other = load_experiment(experiment_file(tmp_path / "other", platform=ROOT / "platforms" / "das2.json"))
     launch(Classic(other), tmp_path / "das2", progress=False)
     serve = f"{sys.executable} -m hdeeprm_like batsim -p {tmp_path}/das2/platform.xml -E -q"
     command = script(tmp_path, f'exec {serve} -s "$5" -w "$9" -e "${{11}}"')
-    arguments = ["launch", "-o", str(path), "--output", str(tmp_path / "out"), "-q", "--simulator", "batsim"]
-    assert main([*arguments, "--batsim-command", str(command), "--timeout", "300"]) == 1
+    assert launch_by(command, tmp_path, "--timeout", "300") == 1
     assert "Batsim's machines are not those of the platform: there are" in capsys.readouterr().err
 
 
@@ -259,27 +256,19 @@ def test_flags_that_do_not_fit_are_refused(tmp_path, capsys):
     arguments = ["launch", "-o", str(experiment_file(tmp_path)), "--output", str(tmp_path / "out"), "-q"]
     assert main([*arguments, "--timeout", "3"]) == 2
     assert "--timeout: needs --simulator batsim, batsim5 or docker" in capsys.readouterr().err
-    assert main([*arguments, "--simulator", "batsim", "--batsim-command", "no-such-batsim"]) == 2
+    assert launch_by("no-such-batsim", tmp_path) == 2
     assert "there is no program 'no-such-batsim' in PATH" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
-def test_docker_runs_batsim_as_this_user_on_this_network_with_the_folder_mounted(tmp_path):
-    words = docker_words("some/batsim:1", tmp_path)
-    assert words[:2] == ("docker", "run")
-    assert words[-1] == "some/batsim:1"
-    text = " ".join(words)
-    assert "--rm --init --network host" in text
-    assert f"--user {os.getuid()}:{os.getgid()}" in text
-    assert f"--volume {tmp_path}:/hdeeprm --workdir /hdeeprm" in text
-
-
-def test_docker_is_given_paths_inside_the_container(tmp_path, monkeypatch):
+def test_docker_runs_batsim_as_this_user_on_this_network_with_the_folder_mounted(tmp_path, monkeypatch):
     monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
     peer = peer_of("docker", tmp_path, image="some/batsim:1", timeout=5)
-    command = peer.command(tmp_path, "tcp://127.0.0.1:5000")
-    batsim = command[command.index("some/batsim:1") + 1 :]
-    assert " ".join(batsim) == (
+    docker, _, batsim = " ".join(peer.command(tmp_path, "tcp://127.0.0.1:5000")).partition(" some/batsim:1 ")
+    assert docker.startswith("docker run ")
+    user, volume = f"--user {os.getuid()}:{os.getgid()}", f"--volume {tmp_path}:/hdeeprm --workdir /hdeeprm"
+    assert all(words in docker for words in ("--rm --init --network host", user, volume))
+    assert batsim == (  # paths inside the container
         "-E -q --disable-schedule-tracing -s tcp://127.0.0.1:5000 "
         "-p /hdeeprm/platform.xml -w /hdeeprm/workload.json -e /hdeeprm/out"
     )
@@ -293,8 +282,6 @@ def test_a_port_alone_is_one_of_this_machine_only():
 
 
 def test_a_port_in_use_is_refused_before_anything_is_written(experiment, tmp_path):
-    import socket
-
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

@@ -79,9 +79,7 @@ USED = {  # folders and modules of the package
     *("values", "version"),
 }
 OF_CLUSTER = {f"hdeeprm_like.cluster.{name}" for name in ("topologies", "speed_profiles", "units")}
-HEAVY = {
-    *("numpy", "numba", "torch", "matplotlib", "pandas", "scipy", "pydantic", "pydantic_core", "gymnasium", "zmq"),
-}
+HEAVY = {*("numpy", "numba", "torch", "matplotlib", "pandas", "scipy", "pydantic", "pydantic_core", "gymnasium", "zmq")}
 
 
 @pytest.mark.parametrize(

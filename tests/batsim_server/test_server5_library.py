@@ -61,8 +61,7 @@ def test_a_library_runs_jobs_one_after_the_other_and_a_second_time_the_same(word
 
 
 @pytest.mark.parametrize(
-    ("init", "line"),
-    [("fail", "batsim_edc_init has failed with 3"), ("binary", "request JSON (flags 2)")],
+    ("init", "line"), [("fail", "batsim_edc_init has failed with 3"), ("binary", "request JSON (flags 2)")]
 )
 def test_a_library_that_fails_or_wants_another_format_is_one_line(init, line, words, one_by_one, capsys):
     assert cli.main([*words, "-l", one_by_one, init]) == 1

@@ -11,7 +11,6 @@ from server_inputs import (
     MASTER,
     Filler,
     Script,
-    at,
     platform_xml,
     random_workload,
     rows,
@@ -199,18 +198,6 @@ def test_the_host_with_the_highest_number_is_not_the_last_in_byte_order(tmp_path
     played(tmp_path, [], filler, platform_xml(12))
     names = [machine["name"] for machine in filler.heard_of("SIMULATION_BEGINS")[0][1]["compute_resources"]]
     assert names[:4] == ["h0", "h1", "h10", "h11"]
-
-
-def test_a_slower_machine_slows_the_whole_job(tmp_path):
-    script = Script(
-        [],
-        [start("0-1"), ("CALL_ME_LATER", {"timestamp": 2.0})],
-        *[at(2.0, ("SET_RESOURCE_STATE", {"resources": "1", "state": "1"}))] * 2,
-    )
-    (row,) = played(tmp_path, [(0, 2, "work4", None)], script, energy=True)
-    assert float(row["finish_time"]) == pytest.approx(6.0, abs=1e-6)
-    # 2 s at 200 W; then 4 s of one machine at 80 W and of one at half load: 40 + (100 - 40) / 2 W
-    assert float(row["consumed_energy"]) == pytest.approx(2 * 200 + 4 * (80 + 70), abs=1e-4)
 
 
 def test_machines_that_compute_are_shared_where_that_is_allowed(tmp_path):

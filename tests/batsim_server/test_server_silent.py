@@ -21,7 +21,7 @@ from hdeeprm_like.engine import library, light_library
 from hdeeprm_like.engine import silent_layout as layout
 from hdeeprm_like.engine.plain import ENABLED
 from hdeeprm_like.engine.silent_clock import advance
-from hdeeprm_like.engine.silent_layout import Memory
+from hdeeprm_like.engine.silent_layout import Content, Memory
 from hdeeprm_like.engine.silent_session import session_in
 from hdeeprm_like.errors import HDeepRMError, ProtocolError
 
@@ -54,7 +54,7 @@ def with_arrays(memory):
 
 
 ROOM = {"written": "out", "closed": "closed", "killings": "killings", "commands": "commands"}
-ROOM |= {name: name for name in ("rows", "events", "kills", "changed", "allocs", "messages", "ready", "ran")}
+ROOM |= {name: name for name in ("rows", "events", "kills", "changed", "allocs", "messages", "ready")}
 
 
 def within(make):
@@ -80,7 +80,7 @@ def make_advance():
     """What the server takes where a library has it."""
     if ENABLED:
         return within(with_arrays)
-    with_arrays(Memory(1, 1))()  # compiles it where no library has it
+    with_arrays(Memory(Content(1, 1)))()  # compiles it where no library has it
     made = silent.machine_code()
     assert made is not None
     return within(made)
@@ -118,8 +118,11 @@ def linked_xml(dice, hosts):
     return bare_xml(dice, hosts).replace("</zone>", f"{link}{ways}</zone>")
 
 
-def world(seed, sends):
-    """A random platform, workload and number of machines; many dates, run times and walltimes are equal."""
+def world(seed, sends, latest=3e5):
+    """A random platform, workload and number of machines; many dates, run times and walltimes are equal.
+
+    Some begin at the *latest* s: late times, and fast machines, leave rests of rounding.
+    """
     dice = random.Random(seed)
     hosts = dice.choice([2, 4, 8] if sends else [1, 2, 4, 8])
     profiles = PROFILES | SENDING if sends else PROFILES
@@ -128,7 +131,7 @@ def world(seed, sends):
     xml = platform_xml(hosts, latency, speeds=speeds) if latency else bare_xml(dice, hosts)
     if sends:
         xml = linked_xml(dice, hosts)
-    jobs, time = [], dice.choice([0.0, 0.0, 3e5])  # late times, and fast machines, leave rests of rounding
+    jobs, time = [], dice.choice([0.0, 0.0, latest])
     for _ in range(dice.choice([1, 3, 10, 30])):
         time += dice.choice([*NEXT, dice.random() * 10])
         profile = dice.choice(sorted(profiles))
@@ -163,7 +166,7 @@ class Dicer:
     def ask(self, text):
         self.heard.append(text)
         dice, message = self.dice, json.loads(text)
-        now = time = message["now"]
+        self.now = now = time = message["now"]
         for event in message["events"]:
             if event["type"] == "JOB_SUBMITTED":
                 self.queue.append((event["data"]["job_id"], event["data"]["job"]["res"]))
@@ -211,7 +214,7 @@ class Dicer:
             chosen = dice.sample(range(self.hosts), dice.randint(1, self.hosts))
             data = {"resources": " ".join(map(str, chosen)), "state": dice.choice("01")}
             kinds += [("SET_RESOURCE_STATE", data)] * 3
-        return dice.choice(kinds or [("CALL_ME_LATER", {"timestamp": 1e6})])
+        return dice.choice(kinds or [("CALL_ME_LATER", {"timestamp": self.now + 1e4})])
 
     def odd(self):
         """A decision that machine code does not know, or that Batsim does not survive."""
@@ -235,7 +238,8 @@ class Dicer:
 
 def played(seed, folder, errs, run, sends=False, follows=False):
     """All that a simulation says and writes, how it ends, and its clock."""
-    xml, jobs, hosts = world(seed, sends)
+    # a speed that follows a file may change each second until then
+    xml, jobs, hosts = world(seed, sends, 3e4 if follows else 3e5)
     xml = with_speed_files(xml, seed, folder) if follows else xml
     options = write_inputs(folder, jobs, xml).replaced(energy=bool(seed % 2))
     if seed % 3 == 0 and not sends:  # as on Batsim's own platforms, the server's host reaches itself after a latency
@@ -389,7 +393,7 @@ def test_where_a_rank_sends_itself_bytes_the_actors_play(tmp_path):
 
 
 def test_the_memory_is_laid_out_as_the_bundle():
-    memory = Memory(3, 2, sends=True)
+    memory = Memory(Content(3, 2, sends=True))
     memory.address()
     session = session_in(memory)
     records = [list(record) for record in memory._records]

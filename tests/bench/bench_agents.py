@@ -17,12 +17,12 @@ from textwrap import shorten
 import numpy as np
 import pandas as pd
 import pytest
+from measuring import told
 
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.decision.compared_policies import compared_policy
 from hdeeprm_like.inputs import read_json
 from hdeeprm_like.results.pictures import COLOURS, picture
-from hdeeprm_like.studies.compare.significance import intervals
 
 pytestmark = pytest.mark.bench
 
@@ -74,12 +74,6 @@ def mixed(best, by, wait):
             share = (wait - best.loc[less, "wait"]) / (best.loc[more, "wait"] - best.loc[less, "wait"])
             return (1 - share) * by[less][BOUNDED].to_numpy() + share * by[more][BOUNDED].to_numpy()
     return None
-
-
-def told(change):
-    """A mean over windows with its interval."""
-    (low,), (high,) = intervals(change[:, np.newaxis])
-    return f"{change.mean():+.2f} [{low:+.2f}, {high:+.2f}]"
 
 
 @pytest.mark.skipif(not (RUNS or SWEEP), reason="RUNS and SWEEP name no trainings")

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from hdeeprm_like.studies.compare.significance import intervals
+from measuring import told
 
 pytestmark = pytest.mark.bench
 
@@ -44,19 +43,15 @@ def test_agents_and_single_policies():
     for action, name in enumerate(learners[0].actions.names):
         found = measured(Constant(action), plays, count, MEASURES)
         alone[name] = {key: np.array(found[key]) for key in MEASURES}
-        told = {key: round(float(values.mean()), 3) for key, values in alone[name].items()}
-        print(f"\n{name:24} {told}", end="")
+        print(f"\n{name:24} { {key: round(float(values.mean()), 3) for key, values in alone[name].items()} }", end="")
     best = min(alone, key=lambda name: alone[name][FIGURE].mean())
     print(f"\n{count} fragments at load {LOAD}; the best single policy is {best}")
     changes = []
     for key, learner in zip(keys, learners, strict=True):
         found = evaluate(learner.agent, learner.plays(crowded), count, measures=MEASURES)
-        change = np.array(found[FIGURE]) - alone[best][FIGURE]
-        changes.append(change)
-        (low,), (high,) = intervals(change[:, np.newaxis])
+        changes.append(np.array(found[FIGURE]) - alone[best][FIGURE])
         means = {key: round(float(np.mean(values)), 3) for key, values in found.items()}
-        print(f"{key} {means}; less the best: {change.mean():+.3f} [{low:+.3f}, {high:+.3f}]")
-    means, change = [one.mean() for one in changes], np.mean(changes, axis=0)
-    (low,), (high,) = intervals(change[:, np.newaxis])
-    print(f"{len(changes)} seeds: {change.mean():+.3f} [{low:+.3f}, {high:+.3f}] over fragments", end="")
+        print(f"{key} {means}; less the best: {told(changes[-1])}")
+    means = [one.mean() for one in changes]
+    print(f"{len(changes)} seeds: {told(np.mean(changes, axis=0))} over fragments", end="")
     print(f", standard deviation over seeds {np.std(means, ddof=min(1, len(means) - 1)):.3f}")

@@ -1,9 +1,10 @@
 """What a decision of a learned policy takes, by how many jobs wait, beside one of EASY."""
 
-import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from measuring import timed
 
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.cluster.synthetic.models import Recipe, estimates_named, model_named
@@ -21,7 +22,6 @@ POLICIES = ("saf+easy", "zoo:slowdown", "zoo:balanced")
 
 def burst(waiting, exact, seed=1):
     """A workload of which *waiting* jobs come at once behind 300 that have run."""
-    from dataclasses import replace
 
     estimates = estimates_named("exact" if exact else "tsafrir")
     count = 300 + waiting
@@ -42,9 +42,7 @@ def test_microseconds_of_a_decision(waiting, exact):
             run = constant_run(Simulator(state, jobs, "textbook"), actions.choices(state, constant=0))
             while state.tables.clock["waiting"][0] < waiting // 2:
                 advance(run, 1)
-            begun = time.process_time()
-            advance(run, INSTANTS)
-            times.append((time.process_time() - begun) / INSTANTS * 1e6)
+            times.append(timed(lambda one=run: advance(one, INSTANTS))[0] / INSTANTS * 1e6)
         found[name] = min(times)
     line = ", ".join(f"{name} {found[name]:.1f} ({found[name] / found[POLICIES[0]]:.1f})" for name in POLICIES)
     print(f"{waiting} waiting, {'exact' if exact else 'inexact'}: µs (ratio) {line}")

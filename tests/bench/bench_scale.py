@@ -1,14 +1,12 @@
 """How time and memory grow with jobs, cores and the queue, and a week of Frontier; one process for each line."""
 
-import multiprocessing
-import resource
 import shutil
-import time
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from measuring import ROOT, in_a_process, peak, timed
 
 import hdeeprm_like as hl
 from hdeeprm_like.cluster.pool import pool
@@ -28,7 +26,7 @@ from hdeeprm_like.studies.stream import Streaming, stream
 
 pytestmark = pytest.mark.bench
 
-PLATFORMS = Path(__file__).parents[2] / "platforms"
+PLATFORMS = ROOT / "platforms"
 WEEK = 7 * 86400.0  # s
 ESTIMATES = 2.0  # requested times to run times
 LOAD = 0.85
@@ -58,29 +56,21 @@ def jobs_of(platform, count, unit=1, span=None, load=LOAD, users=0, cores=None, 
 
 def simulated(name, count, policy, clock, log, options, folder=None):
     """Seconds of CPU of a simulation, and of writing out_jobs.csv where a folder is given; megabytes of the process."""
-    begin = time.process_time()
-    platform = pool(name) if isinstance(name, int) else hl.load_platform(PLATFORMS / name)
-    loading = time.process_time() - begin
-    workload = jobs_of(platform, count, **options)
-    actions = PolicyActions([policy_named(policy)])
-    few = jobs_of(platform, 5, **options)
-    ended = run_to_end(State(platform, few, log=log, needs=actions.needs), actions, clock)  # loads the code
-    if folder is not None:
-        Record(ended, few).write_jobs(Path(folder) / "out_jobs.csv")
-    begin = time.process_time()
-    simulator = run_to_end(State(platform, workload, log=log, needs=actions.needs), actions, clock)
-    seconds, writing = time.process_time() - begin, 0.0
-    if folder is not None:
-        begin = time.process_time()
-        Record(simulator, workload).write_jobs(Path(folder) / "out_jobs.csv")
-        writing = time.process_time() - begin
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return {"loading": loading, "seconds": seconds, "writing": writing, "megabytes": peak}
+    loading, platform = timed(lambda: pool(name) if isinstance(name, int) else hl.load_platform(PLATFORMS / name))
+    actions, seconds, writing = PolicyActions([policy_named(policy)]), 0.0, 0.0
+    for jobs in (5, count):  # the first ones load the code
+        workload = jobs_of(platform, jobs, **options)
+        seconds, ended = timed(
+            lambda one=workload: run_to_end(State(platform, one, log=log, needs=actions.needs), actions, clock)
+        )
+        if folder is not None:
+            record = Record(ended, workload)
+            writing, _ = timed(lambda one=record: one.write_jobs(Path(folder) / "out_jobs.csv"))
+    return {"loading": loading, "seconds": seconds, "writing": writing, "megabytes": peak()}
 
 
 def tell(what, *arguments):
-    with multiprocessing.get_context("spawn").Pool(1) as workers:
-        found = workers.apply(simulated, arguments)
+    found = in_a_process(simulated, *arguments)
     count, seconds = arguments[1], found["seconds"] + found["writing"]
     print(
         f"{what:56} {count:9,} jobs {found['seconds']:7.3f} CPU s, writing {found['writing']:6.3f} "
@@ -122,36 +112,28 @@ def streamed(count, policy, folder):
     """Seconds of CPU to simulate so many jobs that come in parts; to read them from a trace; to do both and write."""
     copies = -(-count // AT_ONCE)
     base = jobs_of(pool(256), count // copies, load=0.6)
-    run_of = Stream(pool(256), shifted(jobs_of(pool(256), 5), 2), policy_named(policy))
-    assert sum(map(len, run_of.ended())) == 10  # loads the code
-    begin = time.process_time()
-    ended = sum(map(len, Stream(pool(256), shifted(base, copies), policy_named(policy)).ended()))
-    simulating = time.process_time() - begin
+
+    def played(jobs, times):
+        return sum(map(len, Stream(pool(256), shifted(jobs, times), policy_named(policy)).ended()))
+
+    assert played(jobs_of(pool(256), 5), 2) == 10  # loads the code
+    simulating, ended = timed(lambda: played(base, copies))
     assert ended == count
     path = Path(folder) / "trace.swf.gz"
     traces = (trace_of_workload(part, 1e9, "a model") for part in shifted(base, copies))
     whole = (replace(trace, **{name: np.ceil(getattr(trace, name)) for name in WHOLE_SECONDS}) for trace in traces)
     write_swf_parts(("MaxProcs: 256",), whole, path)
-    begin = time.process_time()
-    assert sum(map(len, swf_parts(path, endless=True))) == count
-    reading = time.process_time() - begin
+    reading, read = timed(lambda: sum(map(len, swf_parts(path, endless=True))))
+    assert read == count
     return {"simulating": simulating, "reading": reading}
 
 
 def streamed_whole(folder, policy):
     """Seconds of CPU of the whole command, and megabytes of the process."""
-    stream(Streaming(Path(folder) / "trace.swf.gz", policy, Path(folder) / "first"), progress=False)
-    begin = time.process_time()
-    stream(Streaming(Path(folder) / "trace.swf.gz", policy, Path(folder) / "out"), progress=False)
-    seconds = time.process_time() - begin
-    peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
-    return {"seconds": seconds, "megabytes": int(peak.split()[1]) / 1024}
-
-
-def in_a_process(function, *arguments):
-    """What a function returns in a process of its own."""
-    with multiprocessing.get_context("spawn").Pool(1) as workers:
-        return workers.apply(function, arguments)
+    for output in ("first", "out"):  # the first loads the code
+        asked = Streaming(Path(folder) / "trace.swf.gz", policy, Path(folder) / output)
+        seconds, _ = timed(lambda one=asked: stream(one, progress=False))
+    return {"seconds": seconds, "megabytes": peak()}
 
 
 @pytest.mark.parametrize("policy", ["fcfs", "fcfs+easy"])
@@ -169,66 +151,37 @@ def test_streamed_jobs(count, policy, tmp_path):
 def compared(folder, policies):
     """Seconds of CPU of a comparison of policies on the whole trace, and megabytes of the process."""
     asked = Comparison(Path(folder) / "trace.swf.gz", policies_named(policies), windows_named("all"), seed=1)
-    begin = time.process_time()
-    run_comparison(asked, Path(folder) / policies, progress=False)
-    peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
-    return {"seconds": time.process_time() - begin, "megabytes": int(peak.split()[1]) / 1024}
+    seconds, _ = timed(lambda: run_comparison(asked, Path(folder) / policies, progress=False))
+    return {"seconds": seconds, "megabytes": peak()}
 
 
 @pytest.mark.parametrize("policies", ["fcfs", "fcfs,sjf+easy", "fcfs,f1+conservative"])
 def test_a_comparison_of_a_whole_trace(policies, tmp_path):
     """A process before the one that is looked at has compiled the code, which takes memory of its own."""
-    write_swf(trace_of_workload(jobs_of(pool(256), 60_000, load=0.6), 1e9, "a model"), tmp_path / "trace.swf.gz")
-    in_a_process(compared, str(tmp_path), policies)
-    shutil.rmtree(tmp_path / policies)
-    write_swf(trace_of_workload(jobs_of(pool(256), 1_000_000, load=0.6), 1e9, "a model"), tmp_path / "trace.swf.gz")
-    found = in_a_process(compared, str(tmp_path), policies)
-    print(
-        f"\n256 cores, compared, 1,000,000 jobs, {policies:22} {found['seconds']:6.1f} s, {found['megabytes']:5.0f} MB"
-    )
+    for jobs in (60_000, 1_000_000):
+        shutil.rmtree(tmp_path / policies, ignore_errors=True)
+        write_swf(trace_of_workload(jobs_of(pool(256), jobs, load=0.6), 1e9, "a model"), tmp_path / "trace.swf.gz")
+        found = in_a_process(compared, str(tmp_path), policies)
+    told = f"{found['seconds']:6.1f} s, {found['megabytes']:5.0f} MB"
+    print(f"\n256 cores, compared, {jobs:,} jobs, {policies:22} {told}")
 
 
 @pytest.mark.parametrize("users", [1, 10, 100, 1_000, 10_000])
 def test_users(users):
-    print()
-    tell(
-        f"256 cores, {users:,} users, textbook's clock, fair shares and EASY",
-        256,
-        20_000,
-        "multifactor+easy",
-        "textbook",
-        False,
-        {"users": users},
-    )
+    what = f"\n256 cores, {users:,} users, textbook's clock, fair shares and EASY"
+    tell(what, 256, 20_000, "multifactor+easy", "textbook", False, {"users": users})
 
 
 @pytest.mark.parametrize("load", [0.7, 0.9, 1.1, 2.0, 10.0])
 def test_queue(load):
-    print()
-    tell(
-        f"256 cores at load {load:g}, textbook's clock, EASY",
-        256,
-        100_000,
-        "fcfs+easy",
-        "textbook",
-        False,
-        {"load": load},
-    )
+    what = f"\n256 cores at load {load:g}, textbook's clock, EASY"
+    tell(what, 256, 100_000, "fcfs+easy", "textbook", False, {"load": load})
 
 
 @pytest.mark.parametrize("name", ["frontier.json", "lumi.json"])
 def test_a_week_of_a_large_machine(name, tmp_path):
     """100,000 jobs in a week, most of them of a few nodes."""
-    print()
     options = {"unit": 64, "span": WEEK, "size_medium": 6.0, "size_first_stage": 0.97}
-    tell(f"{name}, a week, EASY, textbook's clock", name, 100_000, "fcfs+easy", "textbook", False, options)
-    tell(
-        f"{name}, a week, EASY, Batsim's clock, energy",
-        name,
-        100_000,
-        "fcfs+easy",
-        "batsim",
-        True,
-        options,
-        str(tmp_path),
-    )
+    week = (name, 100_000, "fcfs+easy")
+    tell(f"\n{name}, a week, EASY, textbook's clock", *week, "textbook", False, options)
+    tell(f"{name}, a week, EASY, Batsim's clock, energy", *week, "batsim", True, options, str(tmp_path))

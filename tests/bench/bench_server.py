@@ -10,14 +10,13 @@ Batsim's actors on SimGrid itself and no more, so that Batsim costs at least tha
 """
 
 import json
-import os
 import random
-import statistics
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from measuring import ended, in_turns, pythons
 from server_inputs import HEAD, free_port
 
 pytestmark = pytest.mark.bench
@@ -92,23 +91,14 @@ def cpu_of(program, folder):
     if isinstance(program, Path):
         words = ["p.xml", "w.json", address, "rows.csv", "--log=root.thresh:error"]
     server = subprocess.Popen([program, *words], cwd=folder)
-    _, status, usage = os.wait4(server.pid, 0)
-    server.returncode = status
+    seconds = ended(server)
     scheduler.wait(20)
-    assert status == 0
-    return usage.ru_utime + usage.ru_stime
+    return seconds
 
 
 @pytest.mark.parametrize(("jobs", "times"), [(1, 15), (250, 11), (1000, 7), (10_000, 3), (100_000, 1)])
 def test_cpu_of_the_server(jobs, times, bare, tmp_path):
     write_inputs(tmp_path, jobs)
-    others = {"base": os.environ.get("BASE"), "bare server on SimGrid": bare}
-    programs = {"this": sys.executable} | {name: program for name, program in others.items() if program}
-    turns = [[cpu_of(program, tmp_path) for program in programs.values()] for _ in range(times)]
-    for name, column in zip(programs, zip(*turns, strict=True), strict=True):
-        ratio = statistics.median(turn[0] / seconds for turn, seconds in zip(turns, column, strict=True))
-        print(
-            f"\n{jobs:,} jobs: {name} least {min(column):.3f} s, median {statistics.median(column):.3f} s; "
-            f"this / {name} {ratio:.3f}",
-            end="",
-        )
+    programs = pythons() | ({"bare server on SimGrid": bare} if bare else {})
+    first = "bare server on SimGrid" if bare else "this"
+    in_turns(f"{jobs:,} jobs", programs, times, lambda program: cpu_of(program, tmp_path), first)

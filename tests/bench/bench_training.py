@@ -16,7 +16,6 @@ from pathlib import Path
 import gymnasium
 import numpy as np
 import pytest
-import torch
 
 from hdeeprm_like.envs.vector import SchedulingVectorEnv
 from hdeeprm_like.envs.windows import Windows
@@ -29,22 +28,13 @@ from hdeeprm_like.plugins import import_file
 from hdeeprm_like.run.episodes import Plays
 from hdeeprm_like.run.runs import Runs
 
-pytestmark = pytest.mark.bench
+pytestmark = [pytest.mark.bench, pytest.mark.usefixtures("one_thread")]
 
 ROOT = Path(__file__).parents[2]
 AGENTS = ROOT / "agents"
 JOBS, STEPS, ENVS = 256, 8192, 16  # of a window; decisions that count; episodes of an update
 TASK = {"platform": 256, "workload": ROOT / "workloads" / "lublin_256.swf.gz", "jobs": JOBS}
 MANY, UPDATES, REPEATS = 64, 2, 3  # environments; updates of a measurement; measurements
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Let torch take one core; a second one would mostly wait for it."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 class Empty(gymnasium.Env):

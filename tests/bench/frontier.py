@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 from judge import MOST, played
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from measuring import told
 
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.pool import pool
@@ -37,7 +38,6 @@ from hdeeprm_like.learning.rollout import play_side_by_side
 from hdeeprm_like.results.pictures import BLUE, COLOURS, GREY, picture
 from hdeeprm_like.run import batch
 from hdeeprm_like.run.episodes import Plays, fragment
-from hdeeprm_like.studies.compare.significance import intervals
 from hdeeprm_like.studies.evolution.options import Source
 from hdeeprm_like.studies.evolution.windows import made_jobs
 
@@ -161,12 +161,6 @@ def judge(
         "points": points,
         "agents": [folder.name for folder in agents],
     }
-
-
-def told(change: np.ndarray) -> str:
-    """Return a mean over windows with its interval."""
-    (low,), (high,) = intervals(change[:, np.newaxis])
-    return f"{change.mean():+.2f} [{low:+.2f}, {high:+.2f}]"
 
 
 def of_student(values: list[float]) -> str:

@@ -104,13 +104,11 @@ def fixed(name: str) -> dict[str, list[list[float]]]:
     """Return the logarithms of the best fixed policies on all windows."""
     windows = list(judged_windows(name))
     some = {}
-    for (
-        placement
-    ) in PLACEMENTS:  # first with a few rules, then all rules with the placements that are best for a figure
+    # first with a few rules, then all rules with the placements that are best for a figure
+    for placement in PLACEMENTS:
         for rule in ("fcfs+easy", "sjf+greedy", "sjf+easy", "saf+easy", "f1+easy"):
-            some[f"{rule}-{placement}"] = logs([played(*one, f"{rule}-{placement}") for one in windows[SCREENED]]).mean(
-                0
-            )
+            policy = f"{rule}-{placement}"
+            some[policy] = logs([played(*one, policy) for one in windows[SCREENED]]).mean(0)
     least = {
         figure: sorted(PLACEMENTS, key=lambda one: min(v[i] for k, v in some.items() if k.endswith(f"-{one}")))[:2]
         for i, figure in enumerate(NAMES)

@@ -30,6 +30,7 @@ from hdeeprm_like.engine.state import State
 ROOT = Path(__file__).parents[2]
 PLAYS = Path(__file__).with_name("plays.py")
 SUM = re.compile(r"~([-+.\de]+|nan|inf)")  # of an observation
+PLAY = f"import runpy; runpy.run_path({str(PLAYS)!r}, run_name='__main__')"
 WITHOUT_NUMBA = "import sys\nsys.modules['numba'] = sys.modules['llvmlite'] = None\n"
 
 
@@ -49,7 +50,7 @@ def built():
 @pytest.fixture(scope="module")
 def schedules(built):
     """What happens in small worlds of every kind of run, in a process that cannot import numba."""
-    lines = run(f"{WITHOUT_NUMBA}import runpy; runpy.run_path({str(PLAYS)!r}, run_name='__main__')").stdout.splitlines()
+    lines = run(WITHOUT_NUMBA + PLAY).stdout.splitlines()
     assert lines[-1] == "loaded: []"
     return lines
 
@@ -60,9 +61,7 @@ def test_every_policy_mode_placement_preset_and_clock_runs_without_numba(schedul
 
 @pytest.mark.more
 def test_plain_python_gives_the_same_as_machine_code(schedules):
-    done = run(
-        f"import runpy; runpy.run_path({str(PLAYS)!r}, run_name='__main__')", HDEEPRM_LIKE_PYTHON="1"
-    ).stdout.splitlines()
+    done = run(PLAY, HDEEPRM_LIKE_PYTHON="1").stdout.splitlines()
     assert [SUM.sub("", line) for line in done] == [SUM.sub("", line) for line in schedules]
     sums = [[float(number) for line in lines for number in SUM.findall(line)] for lines in (done, schedules)]
     assert sums[0] == pytest.approx(sums[1], rel=1e-6)
@@ -76,8 +75,7 @@ def test_code_for_older_processors_gives_the_same(schedules, tmp_path):
     subprocess.run(command, check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
     older = (
         f"{WITHOUT_NUMBA}from pathlib import Path\nfrom hdeeprm_like.engine import library\n"
-        f"library.SHIPPED = Path({str(into)!r})\nlibrary.target = lambda: 'x86-64-v2'\n"
-        f"import runpy; runpy.run_path({str(PLAYS)!r}, run_name='__main__')"
+        f"library.SHIPPED = Path({str(into)!r})\nlibrary.target = lambda: 'x86-64-v2'\n{PLAY}"
     )
     done = run(older, HDEEPRM_LIKE_CACHE=str(tmp_path / "empty")).stdout.splitlines()
     assert [line for line, other in zip(done, schedules, strict=True) if line != other] == []
@@ -118,18 +116,12 @@ def total(numbers: Numbers, times: int) -> float:
 """
 
 
-def test_a_compiled_part_of_the_users_own_is_compiled_once_and_then_found(tmp_path):
-    (tmp_path / "own.py").write_text(PART)
+def test_a_compiled_part_of_the_users_own_is_compiled_once_and_again_where_it_has_changed(tmp_path):
     where = {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)]), "HDEEPRM_LIKE_CACHE": str(tmp_path / "cache")}
-    assert run(OWN, **where).stdout.split() == ["20.0", "True"]
-    assert run(OWN, **where).stdout.split() == ["20.0", "False"]
-
-
-def test_a_compiled_part_of_the_users_own_that_was_changed_is_compiled_anew(tmp_path):
-    where = {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)]), "HDEEPRM_LIKE_CACHE": str(tmp_path / "cache")}
-    for body, result in ((PART, "20.0"), (PART.replace("* times", "* times * 10"), "200.0")):
+    changed = PART.replace("* times", "* times * 10")
+    for body, result, compiles in ((PART, "20.0", "True"), (PART, "20.0", "False"), (changed, "200.0", "True")):
         (tmp_path / "own.py").write_text(body)
-        assert run(OWN, **where).stdout.split() == [result, "True"]
+        assert run(OWN, **where).stdout.split() == [result, compiles]
 
 
 def test_functions_that_are_made_with_other_numbers_are_distinguished():

@@ -23,32 +23,26 @@ def test_only_the_job_policies_in_use_need_sorted_lists():
 def test_a_pair_whose_jobs_are_not_kept_sorted_is_refused():
     state = State(cluster(), learning_jobs(), needs=PolicyActions([("first", "random")]).needs)
     state.receive(Instant(0.0, [], 2, True))
-    with pytest.raises(ValueError, match="keeps no list of jobs"):
-        PolicyActions([("shortest", "high_gflops")]).apply(0, state)
-    with pytest.raises(ValueError, match="keeps no list of jobs"):
-        PolicyActions([("shortest", "high_gflops")]).choices(state)
-    with pytest.raises(ValueError, match="keeps no list of jobs"):
-        DecisionSystem(state, PolicyActions([("shortest", "high_gflops")])).act(0)
+    actions = PolicyActions([("shortest", "high_gflops")])
+    system = DecisionSystem(state, actions)
+    for use in (lambda: actions.apply(0, state), lambda: actions.choices(state), lambda: system.act(0)):
+        with pytest.raises(ValueError, match="keeps no list of jobs"):
+            use()
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("names", "said"),
     [
-        ("shortest", "a job policy of pairs, as shortest-high_gflops"),
-        ("shortes-high_gflops", "did you mean 'shortest'"),
-        ("first-high_gflop", "did you mean 'high_gflops'"),
+        (["shortest"], "a job policy of pairs, as shortest-high_gflops"),
+        (["shortes-high_gflops"], "did you mean 'shortest'"),
+        (["first-high_gflop"], "did you mean 'high_gflops'"),
+        ([], "at least one"),
+        (["first-random", "first-random"], "'first-random' is listed twice"),
     ],
 )
-def test_a_wrong_pair_is_refused_with_the_nearest_name(name, said):
+def test_actions_that_make_no_sense_are_refused_with_the_nearest_name(names, said):
     with pytest.raises(OptionsError, match=said):
-        PolicyActions([policy_of(name)])
-
-
-def test_an_empty_action_space_and_a_pair_listed_twice_are_refused():
-    with pytest.raises(OptionsError, match="at least one"):
-        PolicyActions([])
-    with pytest.raises(OptionsError, match="'first-random' is listed twice"):
-        PolicyActions([("first", "random"), ("first", "random")])
+        PolicyActions([policy_of(name) for name in names])
 
 
 def test_a_pair_starts_jobs_until_the_selected_one_does_not_fit_and_ends_the_instant():
@@ -80,12 +74,8 @@ def test_the_void_action_is_legal_only_while_something_else_can_happen():
 
 
 def test_an_agent_that_waits_whenever_it_may_still_finishes_all_jobs():
-    class Idler:
-        def act(self, observation, mask):
-            return int(mask.nonzero()[0][-1])
-
     actions = PolicyActions([("first", "high_gflops")], void=True)
     play = started(lambda state: DecisionSystem(state, actions), workload=jobs([0, 1, 2], 5.0, size=4))
     while play.advance():
-        play.act(Idler().act(*play.observe()))
+        play.act(int(play.observe()[1].nonzero()[0][-1]))
     assert play.simulator.unfinished == 0

@@ -1,9 +1,10 @@
-from dataclasses import replace
+"""Orders and modes: who is served first on paper, and the same schedule however a baseline is played."""
 
 import numpy as np
 import pytest
 from agents_for_tests import ClassicAgent
-from small import jobs, platform, run_baseline, step_baseline
+from on_paper import OnPaper, cores, of_users, starts
+from small import jobs, platform, run_baseline
 
 from hdeeprm_like.api import simulate
 from hdeeprm_like.decision.actions import PolicyActions
@@ -16,47 +17,65 @@ from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.run.python_loop import play
 from hdeeprm_like.run.simulator import Simulator
 
-THREE = ((1000.0, [(3, 1.0, 100.0, 1e6)]),)  # one node with three cores
+SECONDS = [2, 2, 1, 2, 1, 1, 1]
+KNOWN_AND_REQUESTED = jobs([0, 1, 1], [10, 20, 5], estimate=[10, 20, 30])
 
-
-def starts(workload, name, nodes=THREE, **more):
-    simulator = step_baseline(platform(*nodes), workload, name, **more)
-    assert simulator.unfinished == 0
-    return simulator.simulation.tasks["start"].tolist()
-
-
-def test_seven_jobs_on_three_processors_backfilling_starts_the_last_at_2_and_first_come_first_served_at_9():
+WORLDS = {
     # the text gives the two schedules, not the jobs: here 2 leaves a processor free over [2, 4) and 3 to 6 take all
-    seconds = [2, 2, 1, 2, 1, 1, 1]
-    seven = jobs(submit=[0, 1, 1, 1, 1, 1, 1], seconds=seconds, size=[3, 2, 3, 3, 3, 3, 1])
-    strict = starts(seven, "fcfs")
-    assert strict == [0, 2, 4, 5, 7, 8, 9]
-    assert max(np.add(strict, seconds)) == 10
-    for mode in ("easy", "conservative"):
-        filled = starts(seven, f"fcfs+{mode}")
-        assert filled == [0, 2, 4, 5, 7, 8, 2]
-        assert max(np.add(filled, seconds)) == 9
-
-
-def test_orders_differ_in_who_is_served_first():
+    "of seven jobs backfilling starts the last at 2, first come, first served at 9": OnPaper(
+        cores(3),
+        jobs([0, 1, 1, 1, 1, 1, 1], SECONDS, [3, 2, 3, 3, 3, 3, 1]),
+        {
+            "fcfs": [0, 2, 4, 5, 7, 8, 9],
+            "fcfs+easy": [0, 2, 4, 5, 7, 8, 2],
+            "fcfs+conservative": [0, 2, 4, 5, 7, 8, 2],
+        },
+    ),
     # one core, busy until 10; then each order picks among: 1 long and early, 2 short, 3 in between
-    workload = jobs(submit=[0, 1, 2, 3], seconds=[10, 30, 5, 20], size=1)
-    one = ((1000.0, [(1, 1.0, 100.0, 1e6)]),)
-    assert starts(workload, "fcfs", one) == [0, 10, 40, 45]
-    assert starts(workload, "lcfs", one) == [0, 35, 30, 10]
-    assert starts(workload, "sjf", one) == [0, 35, 10, 15]
-    assert starts(workload, "ljf", one) == [0, 10, 60, 40]
-    assert starts(workload, "wfp3", one) == [0, 35, 10, 15]
-    assert starts(workload, "xfactor", one) == [0, 35, 30, 10]  # at 10: 1.3, 1.3 and 1.35
+    "orders differ in who is served first": OnPaper(
+        cores(1),
+        jobs([0, 1, 2, 3], [10, 30, 5, 20]),
+        {
+            "fcfs": [0, 10, 40, 45],
+            "lcfs": [0, 35, 30, 10],
+            "sjf": [0, 35, 10, 15],
+            "ljf": [0, 10, 60, 40],
+            "wfp3": [0, 35, 10, 15],
+            "xfactor": [0, 35, 30, 10],  # at 10: 1.3, 1.3 and 1.35
+        },
+    ),
+    "an oracle and perfect times look at what jobs really take": OnPaper(
+        cores(1), KNOWN_AND_REQUESTED, {"sjf": [0, 10, 30], "oracle": [0, 15, 10], "sjf+strictP": [0, 15, 10]}
+    ),
+    "multifactor serves the user who has used less": OnPaper(
+        cores(3), of_users(jobs([0, 0, 1, 2], [10] * 4, [2, 1, 3, 3]), [7, 8, 7, 8]), {"multifactor": [0, 0, 20, 10]}
+    ),
+    # 1 is picked at 1 and blocks; 2 is shorter and would fit, but comes too late
+    "a committed pick blocks what would overtake it when the queue is sorted anew": OnPaper(
+        cores(3),
+        jobs([0, 1, 2], [10, 5, 1], [2, 3, 1]),
+        {"sjf+strict": [0, 10, 2], "sjf+commit": [0, 10, 15], "sjf+commitbackfill": [0, 10, 2]},
+    ),
+    # 1 is picked at 1 and lacks memory until 10; 2 ends before that, 3 does not
+    "a committed pick waits for memory as for cores": OnPaper(
+        cores(4, memory=100.0),
+        jobs([0, 1, 2, 3], [10, 5, 7, 9], memory=[60, 60, 30, 30]),
+        {"fcfs+commitbackfill": [0, 10, 2, 10]},
+    ),
+    "the textbook's clock goes on where times are too large for nanoseconds": OnPaper(
+        cores(3), jobs([0, 3e7, 3e7 + 1], [1, 7, 5], 3), {"fcfs": [0, 3e7, 3e7 + 7]}
+    ),
+}
 
 
-def test_an_oracle_and_perfect_times_look_at_what_jobs_really_take():
-    workload = jobs(submit=[0, 1, 1], seconds=[10, 20, 5], estimate=[10, 20, 30], size=1)
-    one = ((1000.0, [(1, 1.0, 100.0, 1e6)]),)
-    assert starts(workload, "sjf", one) == [0, 10, 30]
-    assert starts(workload, "oracle", one) == starts(workload, "sjf+strictP", one) == [0, 15, 10]
+@pytest.mark.parametrize("world", WORLDS)
+def test_jobs_start_as_on_paper(world):
+    WORLDS[world].check()
+
+
+def test_only_the_embedded_simulator_knows_what_an_oracle_looks_at():
     actions = PolicyActions([baseline("oracle")])
-    state = State(platform(*one), None, limits=workload.limits(), needs=actions.needs)
+    state = State(cores(1), None, limits=KNOWN_AND_REQUESTED.limits(), needs=actions.needs)
     with pytest.raises(OptionsError, match="only the embedded simulator knows"):
         actions.choices(state)
 
@@ -64,7 +83,7 @@ def test_an_oracle_and_perfect_times_look_at_what_jobs_really_take():
 def decided(name, workload, *arrivals):
     """The tables of two cores and 1000 MB after a baseline has decided at 0 s, 1 s and so on, as so many jobs came."""
     actions = PolicyActions([baseline(name)])
-    state = State(platform((1000.0, [(2, 1.0, 100.0, 1e6)])), workload, needs=actions.needs)
+    state = State(cores(2), workload, needs=actions.needs)
     for time, count in enumerate(arrivals):
         receive(state.tables, float(time), np.zeros(0, np.int32), 0, count, False)
         actions.apply(0, state)
@@ -84,43 +103,6 @@ def test_it_notes_what_the_picked_job_lacks_also_when_another_has_come_before_it
     assert (clock["blocked"], clock["blocked_job"]) == (CORES, 0)
 
 
-def test_multifactor_serves_the_user_who_has_used_less():
-    workload = jobs(submit=[0, 0, 1, 2], seconds=[10, 10, 10, 10], size=[2, 1, 3, 3])
-    served = starts(replace(workload, user=np.array([7, 8, 7, 8])), "multifactor")
-    assert served == [0, 0, 20, 10]
-
-
-def test_a_committed_pick_blocks_what_would_overtake_it_when_the_queue_is_sorted_anew():
-    # 2 is picked at 1 and blocks; 3 is shorter and would fit, but comes too late
-    workload = jobs(submit=[0, 1, 2], seconds=[10, 5, 1], size=[2, 3, 1])
-    assert starts(workload, "sjf+strict") == [0, 10, 2]
-    assert starts(workload, "sjf+commit") == [0, 10, 15]
-    assert starts(workload, "sjf+commitbackfill") == [0, 10, 2]
-
-
-def test_easy_lets_a_job_outlive_the_reservation_only_on_cores_left_over():
-    long_narrow = jobs(submit=[0, 1, 2], seconds=[10, 5, 50], size=[2, 2, 1])
-    assert starts(long_narrow, "fcfs+easy") == [0, 10, 2]
-    in_the_way = jobs(submit=[0, 1, 2], seconds=[10, 5, 50], size=[2, 3, 1])
-    assert starts(in_the_way, "fcfs+easy") == [0, 10, 15]
-    assert starts(in_the_way, "fcfs+greedy") == [0, 52, 2]
-
-
-def test_an_overdue_job_is_expected_to_end_in_a_second():
-    # at 12 job 1 should have ended at 10; job 3 of one second may start, job 4 of two may not
-    workload = jobs(submit=[0, 1, 12, 12], seconds=[20, 5, 1, 2], estimate=[10, 5, 1, 2], size=[2, 3, 1, 1])
-    assert starts(workload, "fcfs+easy") == [0, 20, 12, 25]
-
-
-def test_a_reservation_waits_for_memory_too():
-    # 100 MB: 0 holds 55 until 10, when 1 wants 60 for 5 s; 2 without memory may outlive that, 3 with 45 may not, 4 with
-    # the 40 that are left may
-    nodes = ((100.0, [(4, 1.0, 100.0, 1e6)]),)
-    workload = jobs(submit=[0, 1, 2, 3, 4], seconds=[10, 5, 50, 50, 50], size=1, memory=[55.0, 60.0, 0.0, 45.0, 40.0])
-    assert starts(workload, "fcfs+easy", nodes) == [0, 10, 2, 15, 4]
-    assert starts(workload, "fcfs+greedy", nodes) == [0, 53, 2, 3, 10]
-
-
 ANYWHERE = [mode for mode in MODES if mode not in ("scored", "slurm")]  # that every order has on every platform
 
 
@@ -129,7 +111,7 @@ ANYWHERE = [mode for mode in MODES if mode not in ("scored", "slurm")]  # that e
 @pytest.mark.parametrize("name", [f"{order}+{mode}" for order in ORDERS for mode in ANYWHERE])
 def test_every_baseline_finishes_every_job_on_a_platform_with_memory_and_bandwidth_in_a_compiled_run(name):
     rng = np.random.default_rng(5)
-    nodes = ((100.0, [(2, 2.0, 90.0, 6.0), (3, 1.0, 50.0, 4.0)]), (300.0, [(4, 1.5, 70.0, 8.0)]))
+    machine = platform((100.0, [(2, 2.0, 90.0, 6.0), (3, 1.0, 50.0, 4.0)]), (300.0, [(4, 1.5, 70.0, 8.0)]))
     workload = jobs(
         submit=np.sort(rng.integers(0, 60, 40)),
         seconds=rng.integers(1, 20, 40),
@@ -138,24 +120,32 @@ def test_every_baseline_finishes_every_job_on_a_platform_with_memory_and_bandwid
         memory=rng.choice([0.0, 10.0, 40.0], 40),
         bandwidth=rng.choice([0.0, 2.0, 5.0], 40),
     )
-    starts(workload, name, nodes)
-    assert run_baseline(platform(*nodes), workload, name, "batsim").unfinished == 0
+    starts(machine, workload, name)
+    assert run_baseline(machine, workload, name, "batsim").unfinished == 0
+
+
+def crowd(seed):
+    """Sixty jobs for three cores."""
+    rng = np.random.default_rng(seed)
+    return jobs(np.sort(rng.integers(0, 200, 60)), rng.integers(1, 40, 60), rng.integers(1, 4, 60))
+
+
+def stepped(workload, names, agent):
+    """The simulator of a run in which an agent chooses one of some baselines each time."""
+    actions = PolicyActions([baseline(name) for name in names])
+    state = State(cores(3), workload, needs=actions.needs)
+    simulator = Simulator(state, workload)
+    play(simulator, DecisionSystem(state, actions), agent)
+    return simulator
 
 
 @pytest.mark.parametrize(
     "name", ["sjf+easy", "zoo:balanced", "fcfs+conservative", "wfp3+easysjf", "f1+commitbackfill", "bfbp"]
 )
 def test_an_agent_that_plays_a_baseline_gives_the_schedule_of_the_compiled_run(name):
-    rng = np.random.default_rng(6)
-    workload = jobs(
-        submit=np.sort(rng.integers(0, 200, 60)), seconds=rng.integers(1, 40, 60), size=rng.integers(1, 4, 60)
-    )
-    simulator = run_baseline(platform(*THREE), workload, name, "batsim")
-    actions = PolicyActions([baseline("fcfs"), baseline(name)])
-    state = State(platform(*THREE), workload, needs=actions.needs)
-    stepped = Simulator(state, workload)
-    play(stepped, DecisionSystem(state, actions), ClassicAgent(1))
-    assert np.array_equal(stepped.simulation.tasks["start"], simulator.simulation.tasks["start"])
+    ours = stepped(crowd(6), ["fcfs", name], ClassicAgent(1))
+    compiled = run_baseline(cores(3), crowd(6), name, "batsim")
+    assert np.array_equal(ours.simulation.tasks["start"], compiled.simulation.tasks["start"])
 
 
 class Alternating:
@@ -170,25 +160,11 @@ class Alternating:
 
 @pytest.mark.parametrize("mode", ANYWHERE)
 def test_two_baselines_may_take_turns(mode):
-    rng = np.random.default_rng(7)
-    workload = jobs(
-        submit=np.sort(rng.integers(0, 200, 60)), seconds=rng.integers(1, 40, 60), size=rng.integers(1, 4, 60)
-    )
-    actions = PolicyActions([baseline(f"{order}+{mode}") for order in ("sjf", "lcfs")])
-    state = State(platform(*THREE), workload, needs=actions.needs)
-    simulator = Simulator(state, workload)
-    play(simulator, DecisionSystem(state, actions), Alternating())
-    assert simulator.unfinished == 0
-
-
-def test_the_textbooks_clock_goes_on_where_times_are_too_large_for_nanoseconds():
-    late = jobs(submit=[0, 3e7, 3e7 + 1], seconds=[1, 7, 5], size=3)
-    assert starts(late, "fcfs") == [0, 3e7, 3e7 + 7]
+    assert stepped(crowd(7), [f"sjf+{mode}", f"lcfs+{mode}"], Alternating()).unfinished == 0
 
 
 def test_a_job_that_has_just_come_has_not_waited_though_the_message_of_its_arrival_is_later():
     """UNICEP would put a job of one core first at once, because of the millionth of a second in Batsim's dates."""
-    machine = platform((1000.0, [(3, 1.0, 100.0, 10.0)]))
     workload = jobs(submit=[0.0, 1.25, 2.12345678], seconds=[10.0, 10.0, 10.0], size=[2, 2, 1])
     for clock in ("batsim", "textbook"):
-        assert simulate(machine, workload, "unicep+strict", clock).start[2] > 9.0
+        assert simulate(cores(3), workload, "unicep+strict", clock).start[2] > 9.0

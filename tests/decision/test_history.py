@@ -1,13 +1,13 @@
 """What policies make of past jobs: predictions by hand, and nothing of the future."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small import check_that_the_future_is_unknown, jobs, platform, run_baseline, step_baseline
+from on_paper import OnPaper, cores, of_users, starts
+from small import check_that_the_future_is_unknown, jobs, run_baseline
 
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import baseline
@@ -16,10 +16,10 @@ from hdeeprm_like.decision.policies.history import OF_EXPECTED, read_history
 from hdeeprm_like.decision.policies.plans import new_plans
 from hdeeprm_like.decision.policies.run_times import known_or_predicted
 from hdeeprm_like.engine.numbers import FIRST_PREDICTED, LAST_TWO
+from hdeeprm_like.engine.plain import ENABLED
 from hdeeprm_like.engine.state import Instant, State
 
-ONE = ((1000.0, [(1, 1.0, 100.0, 10.0)]),)
-FOUR = ((1000.0, [(4, 1.0, 100.0, 10.0)]),)
+ONE, FOUR = cores(1), cores(4)
 LOOK_BACK = (
     "sjf@tsafrir+easy",
     "fcfs+easysjf@ewma",
@@ -29,48 +29,49 @@ LOOK_BACK = (
 )
 
 
-def starts(workload, name, nodes=ONE, clock="textbook"):
-    return step_baseline(platform(*nodes), workload, name, clock).simulation.tasks["start"].tolist()
-
-
-def of_users(workload, users):
-    return replace(workload, user=np.array(users))
-
-
-def test_the_last_two_jobs_of_a_user_predict_the_next_one():
+BRIEF = jobs([0, 0, 7, 7], [2, 4, 3, 50], estimate=[100, 100, 100, 50])
+WORLDS = {
     # user 0 requests 100 s and runs 2 s and 4 s; so the job of 50 s that user 1 requests comes later, not earlier
-    workload = jobs(submit=[0, 0, 7, 7], seconds=[2, 4, 3, 50], estimate=[100, 100, 100, 50])
-    workload = of_users(workload, [0, 0, 0, 1])
-    assert starts(workload, "sjf") == [0, 2, 57, 7]
-    assert starts(workload, "sjf@tsafrir") == [0, 2, 7, 10]
-    assert starts(of_users(workload, [0, 0, 2, 1]), "sjf@tsafrir") == [0, 2, 57, 7]  # nothing is known of user 2
-
-
-def test_a_prediction_is_never_more_than_what_was_requested():
-    workload = of_users(jobs(submit=[0, 0, 200, 200], seconds=[90, 90, 3, 4], estimate=[100, 100, 5, 9]), [0, 0, 0, 1])
-    assert starts(workload, "sjf@tsafrir") == [0, 90, 200, 203]
-
-
-def test_a_prediction_is_never_less_than_a_second():
-    # user 0 runs 0.3 s on average, which counts as the second that user 1 requests: who came first is first
-    workload = jobs(submit=[0, 0, 7, 7], seconds=[0.2, 0.4, 0.5, 0.5], estimate=[100, 100, 1, 100])
-    assert starts(of_users(workload, [0, 0, 1, 0]), "sjf@tsafrir") == pytest.approx([0, 0.2, 7, 7.5])
-
-
-def test_the_share_of_requests_that_a_user_runs_predicts_the_next_job():
+    "the last two jobs of a user predict the next one": OnPaper(
+        ONE, of_users(BRIEF, [0, 0, 0, 1]), {"sjf": [0, 2, 57, 7], "sjf@tsafrir": [0, 2, 7, 10]}
+    ),
+    "nothing is known of another user": OnPaper(ONE, of_users(BRIEF, [0, 0, 2, 1]), {"sjf@tsafrir": [0, 2, 57, 7]}),
+    "jobs of unknown users predict nothing about one another": OnPaper(
+        ONE, BRIEF, {"sjf": [0, 2, 57, 7], "sjf@tsafrir": [0, 2, 57, 7], "sjf@ewma": [0, 2, 57, 7]}
+    ),
+    "a prediction is never more than what was requested": OnPaper(
+        ONE,
+        of_users(jobs([0, 0, 200, 200], [90, 90, 3, 4], estimate=[100, 100, 5, 9]), [0, 0, 0, 1]),
+        {"sjf@tsafrir": [0, 90, 200, 203]},
+    ),
+    # user 0 runs 0.375 s on average, which counts as the second that user 1 requests: who came first is first
+    "a prediction is never less than a second": OnPaper(
+        ONE,
+        of_users(jobs([0, 0, 7, 7], [0.25, 0.5, 0.5, 0.5], estimate=[100, 100, 1, 100]), [0, 0, 1, 0]),
+        {"sjf@tsafrir": [0, 0.25, 7, 7.5]},
+    ),
     # user 0 runs a tenth of what is requested: 100 s are expected to be 10 s, less than the 50 s of user 1
-    workload = of_users(jobs(submit=[0, 30, 30], seconds=[20, 3, 50], estimate=[200, 100, 50]), [0, 0, 1])
-    assert starts(workload, "sjf@ewma") == [0, 30, 33]
-    assert starts(workload, "sjf") == [0, 80, 30]
+    "the share of requests that a user runs predicts the next job": OnPaper(
+        ONE,
+        of_users(jobs([0, 30, 30], [20, 3, 50], estimate=[200, 100, 50]), [0, 0, 1]),
+        {"sjf@ewma": [0, 30, 33], "sjf": [0, 80, 30]},
+    ),
+    # 3 needs all four cores and is reserved for when 2 is expected to end: at 130 as requested, so that both jobs
+    # behind it end before that, or at 40 by the past, which the one of 50 s does not
+    "orders and reservations look at run times of their own": OnPaper(
+        FOUR,
+        of_users(
+            jobs([0, 0, 30, 31, 32, 33], [10, 10, 10, 20, 5, 50], [1, 1, 2, 4, 1, 1], estimate=[*[100] * 3, 20, 5, 50]),
+            [0, 0, 0, 1, 1, 1],
+        ),
+        {"fcfs+easy": [0, 0, 30, 83, 32, 33], "fcfs+easy@tsafrir": [0, 0, 30, 40, 32, 60]},
+    ),
+}
 
 
-def test_orders_and_reservations_look_at_run_times_of_their_own():
-    # 1 needs all four cores and is reserved for when 0 is expected to end: at 100 as requested, at 10 by the past
-    seconds, estimate = [10, 10, 10, 20, 5, 50], [100, 100, 100, 20, 5, 50]
-    workload = jobs(submit=[0, 0, 30, 31, 32, 33], seconds=seconds, estimate=estimate, size=[1, 1, 2, 4, 1, 1])
-    workload = of_users(workload, [0, 0, 0, 1, 1, 1])
-    assert starts(workload, "fcfs+easy", FOUR)[4:] == [32.0, 33.0]  # both end before 130
-    assert starts(workload, "fcfs+easy@tsafrir", FOUR)[4:] == [32.0, 60.0]  # 50 s do not end before 40
+@pytest.mark.parametrize("world", WORLDS)
+def test_jobs_start_as_on_paper(world):
+    WORLDS[world].check()
 
 
 WEEK = 7 * 86400.0  # s
@@ -80,7 +81,7 @@ WEEK = 7 * 86400.0  # s
 def test_half_of_what_a_user_has_used_is_forgotten_in_a_week(used, first):
     # a week after user 0 has used so many core seconds, user 1 uses 500; then both have a job that waits as long
     workload = jobs(submit=[0, WEEK + used, WEEK + used + 1, WEEK + used + 1], seconds=[used, 500, 10, 10])
-    started = starts(of_users(workload, [0, 1, 0, 1]), "multifactor")
+    started = starts(ONE, of_users(workload, [0, 1, 0, 1]), "multifactor")
     assert started[first] == WEEK + used + 500
     assert started[5 - first] == WEEK + used + 510
 
@@ -93,8 +94,8 @@ def test_usage_is_the_same_however_often_decisions_are_made():
         submit = np.sort(rng.integers(0, 8, 40)) * 2e6  # some at once, and in between the queue is empty for days
         workload = jobs(submit=submit, seconds=seconds, estimate=seconds, size=rng.integers(1, 5, 40))
         workload = of_users(workload, rng.integers(0, 4, 40))
-        whole = run_baseline(platform(*FOUR), workload, "multifactor", "textbook").simulation.tasks["start"]
-        assert starts(workload, "multifactor", FOUR) == whole.tolist()
+        whole = run_baseline(FOUR, workload, "multifactor", "textbook").simulation.tasks["start"]
+        assert starts(FOUR, workload, "multifactor") == whole.tolist()
 
 
 @pytest.mark.parametrize(("submitted", "first"), [(1.5 * WEEK, 3), (2.5 * WEEK, 2)])
@@ -102,25 +103,16 @@ def test_a_job_ages_for_a_week_and_no_longer(submitted, first):
     # users 0 and 1 run 100 s and three weeks; then the job of user 0, who has used more than user 2, waits for three
     # weeks, and that of user 2 for 1.5 weeks, which counts alike, or for half a week, which counts less
     workload = jobs(submit=[0, 1, 2, submitted], seconds=[100, 3 * WEEK, 10, 10])
-    started = starts(of_users(workload, [0, 1, 0, 2]), "multifactor")
+    started = starts(ONE, of_users(workload, [0, 1, 0, 2]), "multifactor")
     assert started[first] == 3 * WEEK + 100
 
 
-def test_a_policy_that_knows_actual_times_is_named_by_either_way():
-    assert baseline("sjf@actual+easy@actual") == baseline("sjf+easyP")
-    assert baseline("sjf@actual+easy@actual").name == "sjf+easyP"
-    assert baseline("sjf@actual+easy").name == "sjf@actual+easy"
-    assert baseline("sjf@requested+easy@ewma-first_fit").name == "sjf+easy@ewma-first_fit"
-    assert baseline("sjf@actual+easy").needs_run_times
-
-
-# takes 4 s
-@pytest.mark.more
+@pytest.mark.skipif(not ENABLED, reason="calls functions that machine code alone calls")
 def test_a_job_that_outlives_its_prediction_is_expected_to_run_longer_by_one_increment_after_the_other():
-    rows = of_users(jobs(submit=[0, 0, 50], seconds=[10, 10, 9999], estimate=1000.0), [7, 7, 7])
+    rows = of_users(jobs(submit=[0, 0, 50], seconds=[10, 10, 9999], estimate=1000.0), 7)
     policy = baseline("sjf@tsafrir")
     actions = PolicyActions([policy])
-    state = State(platform(*FOUR), rows, needs=actions.needs)
+    state = State(FOUR, rows, needs=actions.needs)
     history = new_plans(state, [policy]).knowledge.history
     for instant in (Instant(0.0, [], 2, False), Instant(10.0, [0, 1], 0, False), Instant(50.0, [], 1, True)):
         state.receive(instant)
@@ -169,10 +161,10 @@ def prior():
 
 def test_an_estimate_is_what_plain_python_makes_of_the_same_past():
     rows = jobs(submit=[0, 1, 2, 50], seconds=1.0, estimate=[900, 300, 900, 900], size=[1, 2, 1, 1])
-    rows = replace(rows, user=np.array([5, 5, 5, 5]))
+    rows = of_users(rows, 5)
     policy = baseline("sjf@expected+greedy")
     actions = PolicyActions([policy])
-    state = State(platform(*FOUR), rows, needs=actions.needs)
+    state = State(FOUR, rows, needs=actions.needs)
     plans = new_plans(state, [policy])
     state.receive(Instant(0.0, [], 1, False))
     assert not actions.apply(0, state)
@@ -196,19 +188,12 @@ def test_an_estimate_is_what_plain_python_makes_of_the_same_past():
     assert [found["time"], found["rate"], found["short"]] == pytest.approx(expected, rel=1e-12)
 
 
-# takes 2 s
-@pytest.mark.lane(more=r"(?!(sjf@tsafrir\+easy)$).*")
+@pytest.mark.lane(compiled=r"zoo:balanced|saf@expected.*")
 @pytest.mark.parametrize("name", LOOK_BACK)
 @settings(max_examples=10)
 @given(seed=st.integers(0, 10**6))
 def test_nothing_of_the_future_is_known(name, seed):
     check_that_the_future_is_unknown(name, seed)
-
-
-def test_jobs_of_unknown_users_predict_nothing_about_one_another():
-    workload = jobs(submit=[0, 0, 7, 7], seconds=[2, 4, 3, 50], estimate=[100, 100, 100, 50])
-    assert starts(workload, "sjf@tsafrir") == starts(workload, "sjf") == [0, 2, 57, 7]
-    assert starts(workload, "sjf@ewma") == starts(workload, "sjf")
 
 
 def test_the_candidates_for_backfilling_have_run_times_of_their_own():
@@ -222,8 +207,8 @@ def test_the_candidates_for_backfilling_have_run_times_of_their_own():
     )
     workload = of_users(workload, rng.integers(0, 3, 60))
     alike, own = "sjf@tsafrir+easysjf@tsafrir", "sjf@tsafrir+easysjf@ewma"
-    assert starts(workload, alike, FOUR) == starts(workload, "sjf@tsafrir+easy@tsafrir", FOUR)
-    assert starts(workload, own, FOUR) != starts(workload, "sjf@tsafrir+easy@ewma", FOUR)
+    assert starts(FOUR, workload, alike) == starts(FOUR, workload, "sjf@tsafrir+easy@tsafrir")
+    assert starts(FOUR, workload, own) != starts(FOUR, workload, "sjf@tsafrir+easy@ewma")
 
 
 def test_a_job_that_is_predicted_to_run_more_briefly_now_is_tried_again():
@@ -233,7 +218,7 @@ def test_a_job_that_is_predicted_to_run_more_briefly_now_is_tried_again():
     rows = jobs(submit=[0, 0, 0, 1, 1, 5], seconds=1.0, estimate=estimate, size=size)
     rows = of_users(rows, [1, 0, 0, 1, 0, 1])
     actions = PolicyActions([baseline("fcfs+easy@tsafrir"), baseline("sjf")])
-    state = State(platform((1000.0, [(6, 1.0, 100.0, 10.0)])), rows, needs=actions.needs)
+    state = State(cores(6), rows, needs=actions.needs)
     for now, completed, submitted, action in ((0, [], 3, 0), (1, [], 2, 0), (2, [1], 0, 0), (5, [], 1, 1)):
         state.receive(Instant(float(now), completed, submitted, now == 5))
         actions.apply(action, state)

@@ -1,13 +1,14 @@
 """What learned predictors make of jobs: orders and reservations on paper, and nothing of the future."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small import check_that_the_future_is_unknown, jobs, platform, step_baseline
+from on_paper import cores, of_users
+from on_paper import starts as starts_on
+from small import check_that_the_future_is_unknown, jobs
 
 from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.decision.policies.baselines import make_room, new_baselines
@@ -16,7 +17,7 @@ from hdeeprm_like.engine.numbers import FIRST_PREDICTED, RUN_TIMES
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import longer
 
-FOUR = ((1000.0, [(4, 1.0, 100.0, 10.0)]),)
+FOUR = cores(4)
 LEAF, SHORT = {"value": 0.0}, {"value": -3.0}  # as requested, and exp(-3) = 1 / 20 of it
 
 
@@ -39,8 +40,7 @@ def trees(tmp_path_factory):
 
 
 def starts(workload, name, users=0):
-    workload = replace(workload, user=np.broadcast_to(np.array(users), len(workload)))
-    return step_baseline(platform(*FOUR), workload, name, "textbook").simulation.tasks["start"].tolist()
+    return starts_on(FOUR, of_users(workload, users), name)
 
 
 def test_a_tree_decides_an_order(trees):
@@ -56,6 +56,13 @@ def test_a_job_of_whose_user_nothing_is_known_goes_where_the_tree_says(trees):
     for missing, expected in (("left", [0, 40, 10]), ("right", [0, 10, 30])):
         name = trees(asks("log_last", -1000.0, SHORT, LEAF, missing))
         assert starts(workload, f"sjf@{name}+easy", users=[0, 0, 1]) == expected
+
+
+def test_the_run_before_the_last_is_known_of_a_user_with_two_ended_jobs(trees):
+    # at 20 two jobs of user 0 have ended, so 2 counts as requested; of user 1 nothing is known, so 3 counts as short
+    workload = jobs(submit=[0, 1, 2, 2], seconds=[10, 10, 20, 30], estimate=[10, 10, 90, 100], size=4)
+    name = trees(asks("log_before_last", -1000.0, SHORT, LEAF, "left"))
+    assert starts(workload, f"sjf@{name}+easy", users=[0, 0, 0, 1]) == [0, 10, 50, 20]
 
 
 def test_a_prediction_is_made_anew_when_a_job_of_the_user_has_ended(trees):
@@ -89,7 +96,7 @@ def test_orders_and_reservations_may_use_predictors_of_their_own(trees):
 def test_there_is_room_for_jobs_that_become_known_on_the_way(trees):
     name = trees(asks("user_ended", 0.5, LEAF, SHORT))
     policy = baseline(f"sjf@{name}+easy")
-    state = State(platform(*FOUR), jobs(submit=[0, 1]), needs=needs_of(policy))
+    state = State(FOUR, jobs(submit=[0, 1]), needs=needs_of(policy))
     plans = new_baselines(state, [policy])
     history = plans.knowledge.history
     history.planned[:, 1], history.trees.seen[0, 1] = 7.0, 3

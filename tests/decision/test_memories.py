@@ -1,7 +1,8 @@
 """What baselines own: each mode's memory, guarantees, and the type of plans that they all share."""
 
 import pytest
-from small import jobs, platform
+from on_paper import cores
+from small import jobs
 
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import baseline
@@ -10,12 +11,10 @@ from hdeeprm_like.engine.bundles import bundle_in
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import longer
 
-FOUR = ((1000.0, [(4, 1.0, 100.0, 10.0)]),)
-
 
 def state_for(*names):
     policies = [baseline(name) for name in names]
-    state = State(platform(*FOUR), jobs(submit=[0, 1]), needs=PolicyActions(policies).needs)
+    state = State(cores(4), jobs(submit=[0, 1]), needs=PolicyActions(policies).needs)
     return state, policies
 
 

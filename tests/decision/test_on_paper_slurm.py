@@ -1,21 +1,16 @@
 """When Slurm's main scheduler looks: dates worked out on paper, for jobs that all need one core."""
 
-from dataclasses import replace
-
-import numpy as np
 import pytest
+from on_paper import in_all, of_users
 from small import cluster, jobs, run_baseline
-
-from hdeeprm_like.cluster.partitions import Demand, demands_of
 
 NO_OTHER_LOOKS = {"batch_sched_delay": 0.0, "sched_interval": 1000.0, "bf_interval": 1000.0}
 
 
 def starts(submit, seconds, cores, parameters=(), **settings):
     """Start times of jobs under first come, first served, where backfill looks first after an hour."""
-    workload = replace(jobs(submit=submit, seconds=seconds), demands=demands_of([Demand("all")] * len(submit)))
     settings |= {"SchedulerParameters": {**NO_OTHER_LOOKS, **dict(parameters)}, "backfill_phase": 3600.0}
-    simulator = run_baseline(cluster(settings, cores), workload, "fcfs+slurm:0")
+    simulator = run_baseline(cluster(settings, cores), in_all(jobs(submit, seconds)), "fcfs+slurm:0")
     return simulator.simulation.tasks["start"].tolist()
 
 
@@ -35,7 +30,6 @@ def test_the_end_of_an_epilog_asks_for_a_pass_at_once_and_another_end_for_one_at
 def test_what_a_job_used_before_its_end_counts_at_once_where_limits_are_enforced(enforced, expected):
     # 0 and 2 are of one user; priorities are computed each 300 s, when 0 has long ended
     settings = {"PriorityWeightFairshare": 1e5, "SchedulerParameters": {"bf_interval": 5.0}}
-    four = jobs(submit=[0, 1, 2, 3], seconds=[100, 250, 50, 50])
-    workload = replace(four, demands=demands_of([Demand("all")] * 4), user=np.array([0, 2, 0, 1]))
+    workload = of_users(in_all(jobs([0, 1, 2, 3], [100, 250, 50, 50])), [0, 2, 0, 1])
     there = cluster(settings | {"AccountingStorageEnforce": enforced})
     assert run_baseline(there, workload, "multifactor+slurm").simulation.tasks["start"].tolist() == expected

@@ -7,14 +7,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from small import jobs, platform, scheduled, step_baseline
+from on_paper import cores, starts
+from small import jobs, scheduled
 
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.errors import OptionsError
 
-FOUR = ((1000.0, [(4, 1.0, 100.0, 10.0)]),)
+FOUR = cores(4)
 SHIPPED = Path(__file__).parents[2] / "agents" / "own_predictor.py"
 
 LAST_TWO = """
@@ -61,20 +62,18 @@ def own(tmp_path):
 @pytest.mark.parametrize("form", ["sjf@{}+easy", "fcfs+easysjf@{}", "saf@{}+conservative@{}"])
 def test_a_predictor_in_python_does_what_the_built_in_one_does(own, form):
     workload = some_jobs()
-    there = step_baseline(platform(*FOUR), workload, form.replace("{}", "tsafrir")).simulation.tasks["start"]
     name = form.replace("{}", own(LAST_TWO))
     assert baseline(name).name == name
-    here = scheduled(platform(*FOUR), workload, PolicyActions([baseline(name)]), "textbook").simulation.tasks["start"]
-    assert here.tolist() == there.tolist()
-    plain = step_baseline(platform(*FOUR), workload, form.replace("@{}", "")).simulation.tasks["start"]
-    assert here.tolist() != plain.tolist()
+    here = scheduled(FOUR, workload, PolicyActions([baseline(name)]), "textbook").simulation.tasks["start"].tolist()
+    assert here == starts(FOUR, workload, form.replace("{}", "tsafrir"))
+    assert here != starts(FOUR, workload, form.replace("@{}", ""))
 
 
 @pytest.mark.parametrize("told", ["jobs[:0]", "-1.0 * jobs - 1", "[None] * len(jobs)", "jobs * np.nan"])
 def test_what_is_no_run_time_is_refused_in_a_line(own, told):
     text = LAST_TWO[: LAST_TWO.index("        ended")] + f"        return {told}\n"
     with pytest.raises(OptionsError, match=r"my-own\.py: seconds for each of \d+ jobs are needed"):
-        scheduled(platform(*FOUR), some_jobs(), PolicyActions([baseline(f"sjf@{own(text)}+easy")]), "textbook")
+        scheduled(FOUR, some_jobs(), PolicyActions([baseline(f"sjf@{own(text)}+easy")]), "textbook")
 
 
 def test_a_file_without_a_predictor_is_refused(own):
@@ -98,7 +97,7 @@ def test_a_file_without_a_predictor_is_refused(own):
 def test_a_predictor_of_another_form_is_refused_in_a_line(own, text, message):
     name = f"sjf@{own(f'class Predictor:{chr(10)}{text}')}+easy"
     with pytest.raises(OptionsError, match=message):
-        scheduled(platform(*FOUR), some_jobs(9), PolicyActions([baseline(name)]), "textbook")
+        scheduled(FOUR, some_jobs(9), PolicyActions([baseline(name)]), "textbook")
 
 
 def test_the_shipped_one_is_compared_and_launched_and_measured(tmp_path, capsys):

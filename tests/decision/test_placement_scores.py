@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from on_paper import cores_of as cores_on
+from on_paper import starts
 from reference_placement import LookAtAll
-from small import jobs, platform, step_baseline
+from small import Stepper, jobs, platform, step_baseline
 
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import baseline
@@ -35,9 +37,7 @@ def policy(tmp_path):
 
 def cores_of(workload, name, nodes=TWO_KINDS, gpus=(), **state):
     """The cores of each job under a policy."""
-    simulator = step_baseline(platform(*nodes, gpus=gpus), workload, name, **state)
-    assert simulator.unfinished == 0
-    return [simulator.state.cores_of(j).tolist() for j in range(len(workload))]
+    return cores_on(platform(*nodes, gpus=gpus), workload, name, **state)
 
 
 def test_weights_of_speed_and_of_power_alone_are_well_known_placements(policy):
@@ -46,8 +46,7 @@ def test_weights_of_speed_and_of_power_alone_are_well_known_placements(policy):
         for weights, name in (({"speed": -1.0}, "high_gflops"), ({"power": 1.0}, "low_power")):
             mine, known = (step_baseline(cluster, workload, f"sjf+easy-{one}") for one in (policy(weights), name))
             assert mine.simulation.tasks["start"].tolist() == known.simulation.tasks["start"].tolist()
-            for j in range(len(workload)):
-                assert mine.state.cores_of(j).tolist() == known.state.cores_of(j).tolist()
+            assert all(np.array_equal(mine.state.cores_of(j), known.state.cores_of(j)) for j in range(len(workload)))
 
 
 def test_a_score_is_a_placement_of_any_rule(policy):
@@ -94,8 +93,8 @@ def test_nodes_with_gpus_are_left_to_jobs_that_request_them(policy):
     workload = jobs(seconds=10, size=2, submit=[0, 1], gpus=[0.0, 2.0])
     nodes, gpus = ((1000.0, [FAST]), (1000.0, [SLOW])), [2, 0]
     assert cores_of(workload, policy({"speed": -1.0, "gpus": 1.0}), nodes, gpus) == [[2, 3], [0, 1]]
-    simulator = step_baseline(platform(*nodes, gpus=gpus), workload, policy({"speed": -1.0}))
-    assert simulator.simulation.tasks["start"].tolist() == [0.0, 5.0]  # else it waits for the first
+    machine = platform(*nodes, gpus=gpus)
+    assert starts(machine, workload, policy({"speed": -1.0})) == [0.0, 5.0]  # else it waits for the first
 
 
 def test_memory_that_few_jobs_need_is_left_to_them(policy):
@@ -133,15 +132,9 @@ def test_where_nodes_take_jobs_whole_the_score_chooses_among_nodes_that_can(poli
 def test_the_order_may_read_the_score_of_the_best_cores(policy):
     # 0 has the only fast cores until 10; then 1, which asks for much bandwidth, would be contended there
     workload = jobs(seconds=[10, 10, 10], submit=[0, 1, 2], size=2, bandwidth=[1.0, 9.0, 1.0])
-    one = ((1000.0, [FAST]),)
-    first = policy({"contended": 1.0})
-    by_placement = policy({"contended": 1.0}, queue={"placement": 1.0})
-    starts = [
-        step_baseline(platform(*one), workload, name).simulation.tasks["start"].tolist()
-        for name in (first, by_placement)
-    ]
-    assert starts[0] == pytest.approx([0.0, 5.0, 5.0 + 20 / 3])
-    assert starts[1] == pytest.approx([0.0, 10.0, 5.0])
+    for queue, expected in (({"one": 1.0}, [0.0, 5.0, 5.0 + 20 / 3]), ({"placement": 1.0}, [0.0, 10.0, 5.0])):
+        name = policy({"contended": 1.0}, queue)
+        assert starts(platform((1000.0, [FAST])), workload, name) == pytest.approx(expected)
 
 
 def drawn(seed, alike=False):
@@ -177,8 +170,7 @@ def drawn(seed, alike=False):
 def weights_of(rng):
     """A random placement without what only the history knows."""
     known = [name for name in JOB_FEATURES if name != "trusted_log_time"]
-    terms = {f"{rng.choice(list(CORE_FEATURES))}*{rng.choice(known)}": round(float(rng.normal()), 3) for _ in range(8)}
-    return terms
+    return {f"{rng.choice(list(CORE_FEATURES))}*{rng.choice(known)}": round(float(rng.normal()), 3) for _ in range(8)}
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -187,8 +179,6 @@ def test_the_search_finds_what_a_look_at_every_processor_finds(policy, seed):
     weights = weights_of(np.random.default_rng(seed))
     actions = PolicyActions([baseline(f"fcfs+greedy-{policy(weights)}")])
     state = State(cluster, workload, needs=actions.needs, log=False)
-    from small import Stepper
-
     simulator, reference = Stepper(state, workload, "textbook"), LookAtAll(cluster, workload, weights)
     while (instant := simulator.next_instant()) is not None:
         state.receive(instant)
@@ -214,8 +204,8 @@ def test_where_all_processors_are_equal_any_score_gives_the_schedule_of_any_plac
     path = tmp_path_factory.mktemp("p") / "p.json"
     placement = weights_of(np.random.default_rng(seed))
     path.write_text(json.dumps({"queue": {"log_time": 1.0}, "placement": placement}))
-    mine, known = (step_baseline(cluster, workload, f"sjf+easy-{one}") for one in (f"scored:{path}", "first_fit"))
-    assert mine.simulation.tasks["start"].tolist() == known.simulation.tasks["start"].tolist()
+    mine, known = (starts(cluster, workload, f"sjf+easy-{one}") for one in (f"scored:{path}", "first_fit"))
+    assert mine == known
 
 
 @pytest.mark.parametrize(

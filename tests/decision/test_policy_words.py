@@ -71,8 +71,9 @@ def test_a_job_policy_and_a_core_policy_of_the_thesis_are_a_pair_also_where_an_o
     assert {type(policy_in(f"{job}-{core}")) for job in JOB_POLICIES for core in CORE_POLICIES} == {tuple}
     assert isinstance(policy_in("smallest"), Baseline)
     assert policy_in("smallest+strict-low_power") == Baseline("smallest", mode_named("strict")(), placement="low_power")
-    with pytest.raises(OptionsError, match="'best_fit' is no core policy"):
-        policy_in("smallest-best_fit")
+    for name in ("smallest-best_fit", "shortest-best_fit"):
+        with pytest.raises(OptionsError, match="'best_fit' is no core policy"):
+            policy_in(name)
 
 
 def test_a_job_policy_of_ones_own_goes_with_the_fastest_cores_unless_it_names_others():
@@ -129,6 +130,13 @@ def test_words_in_another_order_are_refused_in_one_line(name):
         ("zoo:balancd", r"did you mean 'balanced'\?"),
         ("sjf+scored", r"write scored:FILE\.json"),
         ("multifactor+slurm:60", "Slurm's own order, for which no watch sets factors"),
+        ("sjf+slurm:fast", "write slurm"),
+        ("zoo:balanced+slurm:10:0", "site factor, from 1 to"),
+        ("zoo:balanced+easy", r"gives its order to Slurm \(\+slurm\)"),
+        ("zoo:balanced+slurm-best", "placement 'best' is not known"),
+        ("sjf-bestfit", r"placement 'bestfit' is not known; did you mean 'best_fit'\?"),
+        ("sjf-", "placement '' is not known"),
+        ("fcfs+packing-low_power", "packing goes with best_fit, tetris, tetris_srtf"),
     ],
 )
 def test_a_name_that_makes_no_sense_is_refused_in_one_line(name, message):
@@ -138,10 +146,41 @@ def test_a_name_that_makes_no_sense_is_refused_in_one_line(name, message):
     assert len(str(refused.value)) < 300
 
 
-def test_names_give_the_semantics():
-    assert baseline("sjf").name == "sjf+strict"
-    assert baseline("f1+easyP").name == "f1+easyP"
-    assert baseline("f1+easyP").needs_run_times
+WRITTEN = {  # names, and how they are written: without what goes without saying
+    "sjf": "sjf+strict",
+    "sjf+easy-high_gflops": "sjf+easy",
+    "fcfs-tetris": "fcfs+strict-tetris",
+    "bfbp": "fcfs+packing",
+    "tetris": "fcfs+packing-tetris",
+    "sjf@actual+easy@actual": "sjf+easyP",
+    "sjf@requested+easy@ewma-first_fit": "sjf+easy@ewma-first_fit",
+    "saf+bounded:1": "saf+bounded",
+    "sjf+slurm:10": "sjf+slurm",
+    "sjf+slurm:10:10000": "sjf+slurm",
+    "zoo:balanced+scored": "zoo:balanced",
+    "zoo:steady+bounded:1.1": "zoo:steady",
+    "zoo:steady@expected": "zoo:steady",
+}
+AS_THEY_ARE = (
+    "f1+easyP", "sjf+easyP-best_fit", "sjf@actual+easy", "zoo:balanced-low_power",
+    "saf+reserve:64:600-best_fit", "saf+reserve:16", "saf@tsafrir+reserve:16@tsafrir", "sjf+reserve:8:0.5P",
+    "sjf+bounded:2", "sjf@tsafrir+bounded:1.5-best_fit", "saf+boundedP", "saf+bounded:0.5P",
+    "zoo:balanced+bounded", "zoo:slowdown+bounded:2-first_fit", "zoo:steady+bounded:2-first_fit",
+    "saf@ewma+slurm:10:500", "zoo:balanced+slurm:60", "zoo:balanced+slurm:0-first_fit",
+    "zoo:steady@ewma+bounded:2-first_fit",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [*WRITTEN, *AS_THEY_ARE])
+def test_a_name_contains_what_differs_from_the_defaults(name):
+    written = WRITTEN.get(name, name)
+    assert baseline(name).name == written
+    assert baseline(written) == baseline(name) == policy_named(written)
+
+
+@pytest.mark.parametrize("name", ["f1+easyP", "sjf@actual+easy", "zoo:balanced@actual"])
+def test_a_policy_that_knows_actual_times_needs_them(name):
+    assert baseline(name).needs_run_times
 
 
 @pytest.mark.parametrize(

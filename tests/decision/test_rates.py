@@ -6,14 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from paper_clusters import cluster, jobs
-from roll_outs import batched, one_by_one
+from roll_outs import batched, one_by_one, rewards
 from small import jobs as small_jobs
 from test_launch import experiment_file
 
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.decision.named_parts import objectives_named
 from hdeeprm_like.decision.policy_words import beside
-from hdeeprm_like.decision.presets import Space
 from hdeeprm_like.decision.rates import read_rates
 from hdeeprm_like.engine.state import Instant, State
 from hdeeprm_like.errors import OptionsError
@@ -21,7 +20,6 @@ from hdeeprm_like.gym import environment, environments
 from hdeeprm_like.options import read_options
 from hdeeprm_like.results.power import at_rates
 from hdeeprm_like.results.run_reader import open_run
-from hdeeprm_like.run.episodes import Plays
 
 NIGHT_AND_DAY = "time,value\n0,0.1\n7,0.4\n7.5,0\n13,0.3\n500,0.2\n"
 BUSY, IDLE, ASLEEP = 80.0, 20.0, 4.0  # W of a core that serves a job, is idle beside one, or in an idle processor
@@ -33,14 +31,6 @@ def tariff(tmp_path):
     path = tmp_path / "tariff.csv"
     path.write_text(NIGHT_AND_DAY)
     return path
-
-
-def rewards(roll_out, clock, objectives, workload, **space):
-    """The rewards of the only policy on a node of four cores of 4 GFLOP/s."""
-    parts = {"reward": "integral"} | space
-    space = Space(pairs=(("first", "high_gflops"),), objectives=objectives_named(objectives), **parts)
-    four_cores = cluster(processors=((0, 4, 4.0, BUSY),))
-    return roll_out(Plays(four_cores, lambda number: workload, space, clock=clock)).rewards
 
 
 @pytest.mark.parametrize("clock", ["batsim", "textbook"])

@@ -21,7 +21,7 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.engine import node_sets, tables
 
-FEW = 63  # worlds of each mode in `make test`: three of each clock and constraint, 1,053 with those of placements
+FEW = 63  # worlds of each mode in `make test`: three of each clock and constraint, 1,188 with all others
 MORE = 100  # in `make test-more`
 SCALE = int(os.environ.get("HDEEPRM_LIKE_WORLDS", "50000")) / 50_000  # of the worlds of `make test-all`
 MANY, MANY_PARTITIONED, MANY_SCORED = (round(count * SCALE) for count in (4_000, 1_300, 500))
@@ -75,21 +75,25 @@ def compare(mode, constraints, seeds, learned="", placed=""):
             raise AssertionError(f"{mode}, {constraint}, seed {seed}: {difference(small)}\n{small}")
 
 
+def lanes(few, more, many):
+    """Worlds up to these numbers for `make test`, `make test-more` and `make test-all`."""
+    in_lanes = (("few", 0, few, ()), ("more", few, more, pytest.mark.more), ("many", more, many, pytest.mark.slow))
+    chosen = [
+        pytest.param(range(first, end), marks=mark, id=name) for name, first, end, mark in in_lanes if first < end
+    ]
+    return pytest.mark.parametrize("seeds", chosen)
+
+
 @pytest.mark.parametrize("mode", MODES)
-def test_every_mode_decides_as_the_reference(mode):
-    compare(mode, CONSTRAINTS, range(FEW))
+@lanes(FEW, MORE, MANY)
+def test_every_mode_decides_as_the_reference(mode, seeds):
+    compare(mode, CONSTRAINTS, seeds)
 
 
-@pytest.mark.more
-@pytest.mark.parametrize("mode", MODES)
-def test_so_it_does_in_more_worlds(mode):
-    compare(mode, CONSTRAINTS, range(FEW, MORE))
-
-
-@pytest.mark.more
 @pytest.mark.parametrize("mode", PARTITIONED_MODES)
-def test_so_it_does_with_partitions(mode):
-    compare(mode, PARTITIONED, range(MORE))
+@lanes(15, MORE, MANY_PARTITIONED)
+def test_so_it_does_with_partitions(mode, seeds):
+    compare(mode, PARTITIONED, seeds)
 
 
 @pytest.fixture
@@ -100,9 +104,9 @@ def learned(tmp_path):
     return str(path)
 
 
-@pytest.mark.more
-def test_so_do_learned_policies(learned):
-    compare("scored", CONSTRAINTS, range(MORE), learned)
+@lanes(15, MORE, MANY_SCORED)
+def test_so_do_learned_policies(learned, seeds):
+    compare("scored", CONSTRAINTS, seeds, learned)
 
 
 PLACED = {  # learned placements without what only the history knows, a cap or whole nodes; by rounding no two terms tie
@@ -113,40 +117,13 @@ PLACED = {  # learned placements without what only the history knows, a cap or w
 }
 
 
-def compare_placed(folder, mode, name, seeds):
-    path = folder / f"{name}.json"
+@pytest.mark.parametrize("name", PLACED)
+@pytest.mark.parametrize("mode", [mode for mode in MODES if mode != "packing"])
+@lanes(9, 9, MANY_SCORED)
+def test_so_they_do_with_a_learned_placement(tmp_path, mode, name, seeds):
+    path = tmp_path / f"{name}.json"
     path.write_text(json.dumps({"queue": {"one": 1.0}, "placement": PLACED[name]}))
     compare(mode, ("cores", "memory", "gpus"), seeds, placed=str(path))
-
-
-@pytest.mark.parametrize("name", PLACED)
-@pytest.mark.parametrize("mode", [mode for mode in MODES if mode != "packing"])
-def test_so_they_do_with_a_learned_placement(tmp_path, mode, name):
-    compare_placed(tmp_path, mode, name, range(9))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", PLACED)
-@pytest.mark.parametrize("mode", [mode for mode in MODES if mode != "packing"])
-def test_so_they_do_with_a_learned_placement_in_more_worlds(tmp_path, mode, name):
-    compare_placed(tmp_path, mode, name, range(9, MANY_SCORED))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("mode", MODES)
-def test_thousands_of_worlds_decide_as_the_reference(mode):
-    compare(mode, CONSTRAINTS, range(MORE, MANY))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("mode", PARTITIONED_MODES)
-def test_so_do_thousands_with_partitions(mode):
-    compare(mode, PARTITIONED, range(MORE, MANY_PARTITIONED))
-
-
-@pytest.mark.slow
-def test_so_do_hundreds_with_learned_policies(learned):
-    compare("scored", CONSTRAINTS, range(MORE, MANY_SCORED), learned)
 
 
 @pytest.mark.parametrize("kind", KNOWN)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from paper_clusters import cluster, jobs, learning_jobs, started
+from roll_outs import batched, one_by_one, rewards
 from small import jobs as small_jobs
 from small import platform as one_core
 
@@ -83,6 +84,21 @@ def test_the_integral_of_the_jobs_in_the_system_is_their_time_in_it():
     assert done.rewards.sum() == pytest.approx(-np.sum(rows["finish"] - rows["submit"]), abs=1e-4)
 
 
+@pytest.mark.parametrize("clock", ["batsim", "textbook"])
+@pytest.mark.parametrize("roll_out", [one_by_one, batched])
+def test_each_decision_is_paid_until_the_next_and_the_last_one_until_the_episode_ends(roll_out, clock):
+    # both start at 0 on one core each and run 5 and 8 s: 2 cores are busy for 5 s, then 1 for 3 s
+    at_once = jobs([0.0, 0.0], [5.0, 8.0])
+    assert rewards(roll_out, clock, "avg_utilization", at_once) == pytest.approx([13.0], abs=1e-3)
+    assert rewards(roll_out, clock, "avg_job_completion", at_once) == pytest.approx([-13.0], abs=1e-3)
+    if roll_out is one_by_one:  # a function in Python has no batch
+        busy_cores = {lambda state: float(state.platform.cores - state.free_cores): 1.0}
+        assert rewards(roll_out, clock, busy_cores, at_once) == pytest.approx([13.0], abs=1e-3)
+    # decisions at 0 and at 6; the first job ends at 5, the second runs from 6 to 13 on three cores
+    one_after_the_other = jobs([0.0, 6.0], [5.0, 7.0], size=[2, 3])
+    assert rewards(roll_out, clock, "avg_utilization", one_after_the_other) == pytest.approx([10.0, 21.0], abs=1e-3)
+
+
 def test_the_integral_of_power_is_the_energy_and_that_of_edp_the_energy_delay_product():
     workload = jobs([0.0, 1.0, 3.0], [5.0, 10.0, 2.0], size=[3, 4, 1])
     play, done = episode("energy_consumption", "integral", [0], workload=workload)
@@ -146,11 +162,18 @@ def rewards_of(preset="CompactRM", **how):
     """The rewards of an episode of four jobs on two cores, each time the first legal action, and its figures."""
     env = environment(preset, platform=2, workload=CROWD, clock="textbook", **how)
     _, info = env.reset(seed=1)
-    rewards, over = [], False
+    gained, over = [], False
     while not over:
         _, reward, over, _, info = env.step(int(info["action_mask"].argmax()))
-        rewards.append(reward)
-    return rewards, info["metrics"]
+        gained.append(reward)
+    return gained, info["metrics"]
+
+
+def first_rewards(preset, platform, workload, count=1, **how):
+    """The rewards of the first action, which is taken so often."""
+    env = environment(preset, platform=platform, workload=workload, clock="textbook", **how)
+    env.reset(seed=1)
+    return [env.step(0)[1] for _ in range(count)]
 
 
 @pytest.mark.parametrize("preset", ["CompactRM", "PolicySelect"])
@@ -170,16 +193,13 @@ def test_what_is_reported_can_be_optimized_by_each_decision_and_at_the_end(prese
 def test_slowdowns_by_execution_time_and_by_requested_time_are_two_objectives():
     # one job of 20 s, estimated at 60 s, alone: 1/60 each second of the thesis, 1/20 each of the dissertation
     one = small_jobs([0.0], [20.0], [1], estimate=60.0)
-    how = {"platform": 2, "workload": one, "clock": "textbook", "reward": "integral"}
     for objective, expected in (("avg_job_slowdown", -20.0 / 60.0), ("execution_slowdown", -1.0)):
-        env = environment("PolicySelect", objective=objective, **how)
-        env.reset(seed=1)
-        assert env.step(0)[1] == pytest.approx(expected)
+        found = first_rewards("PolicySelect", 2, one, objective=objective, reward="integral")
+        assert found == pytest.approx([expected])
     two = small_jobs([0.0, 0.0], [20.0, 5.0], [2, 2], estimate=60.0)
     for objective, expected in (("window_slowdown", -1.0 / 60.0), ("window_execution_slowdown", -1.0 / 5.0)):
-        env = environment("CompactRM", platform=2, workload=two, objective=objective, reward="sample", clock="textbook")
-        env.reset(seed=1)
-        assert env.step(0)[1] == pytest.approx(expected)  # the second one waits
+        found = first_rewards("CompactRM", 2, two, objective=objective, reward="sample")
+        assert found == pytest.approx([expected])  # the second one waits
 
 
 def test_execution_slowdown_of_a_state_alone_is_that_of_a_run():
@@ -196,17 +216,12 @@ def test_an_objective_that_is_nothing_at_the_end_is_refused_there():
 def test_each_span_of_time_up_to_a_decision_is_discounted_by_all_spans_before_it():
     # three busy cores for 5 s, two for 3 s, one for 2 s, then none; each second counts half the one before
     workload = small_jobs([0.0, 0.0, 0.0, 20.0], [5.0, 8.0, 10.0, 1.0], estimate=60.0)
-    how = {"objective": "avg_utilization", "reward": "discounted", "gamma": 0.5, "clock": "textbook"}
-    env = environment("PolicySelect", platform=3, workload=workload, **how)
-    env.reset(seed=1)
+    found = first_rewards("PolicySelect", 3, workload, objective="avg_utilization", reward="discounted", gamma=0.5)
     expected = sum(busy * 0.5**second for second, busy in enumerate([3] * 5 + [2] * 3 + [1] * 2))
-    assert env.step(0)[1] == pytest.approx(expected)
+    assert found == pytest.approx([expected])
 
 
 def test_the_time_in_the_queue_is_a_share_of_the_longest_that_there_was():
     # one core, three jobs of 10 s: when the second starts, two have waited 20 s in all, of which 10 stay in the queue
-    how = {"objective": "queue_wait", "reward": "sample", "clock": "textbook"}
-    env = environment("CompactRM", platform=1, workload=small_jobs(np.zeros(3), 10.0), **how)
-    env.reset(seed=1)
-    rewards = [env.step(0)[1] for _ in range(3)]
-    assert rewards == [0.0, -0.5, 0.0]
+    three = small_jobs(np.zeros(3), 10.0)
+    assert first_rewards("CompactRM", 1, three, 3, objective="queue_wait", reward="sample") == [0.0, -0.5, 0.0]

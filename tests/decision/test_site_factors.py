@@ -1,13 +1,12 @@
 """The watch of a simulated Slurm: when it looks, which factors it sets, and what Slurm makes of them."""
 
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
+from on_paper import in_all
 from small import cluster, jobs, scheduled
 
-from hdeeprm_like.cluster.partitions import Demand, demands_of
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import baseline, policy_in
 from hdeeprm_like.engine.numbers import WATCH_DEPTH, WATCH_FACTOR, WATCH_INTERVAL, WATCH_RATE
@@ -23,12 +22,9 @@ from hdeeprm_like.slurm.watch import WatchOptions
 POLICIES = ["sjf", "zoo:balanced", "saf@ewma"]
 
 
-def asking(*, cores=None, **columns):
+def asking(**columns):
     """Jobs that request the only partition, of one core each by default."""
-    made = jobs(**columns)
-    if cores is not None:
-        made = replace(made, size=np.array(cores))
-    return replace(made, demands=demands_of([Demand("all")] * len(made)))
+    return in_all(jobs(**columns))
 
 
 def starts(policy, work, cores=1, **settings):
@@ -76,7 +72,7 @@ def test_in_place_of_priorities_the_order_decides_however_old_a_job_is():
 
 def test_a_factor_that_changes_lets_slurm_look_again_though_nothing_came_or_ended():
     """The second job waits for both cores; the third has one of them from when the watch has put it first, at 10 s."""
-    work = asking(submit=[0.0, 1.0, 2.0], seconds=[100.0, 50.0, 200.0], cores=[1, 2, 1])
+    work = asking(submit=[0.0, 1.0, 2.0], seconds=[100.0, 50.0, 200.0], size=[1, 2, 1])
     assert starts("multifactor+slurm", work, cores=2) == [0.0, 100.0, 150.0]
     assert starts("ljf+slurm", work, cores=2) == [0.0, 210.0, 10.0]
 
@@ -147,38 +143,6 @@ def test_a_watch_does_by_default_what_the_modelled_one_does():
     live = WatchOptions(policy=baseline("sjf"))
     modelled = (WATCH_INTERVAL, WATCH_FACTOR, WATCH_DEPTH, WATCH_RATE)
     assert (live.interval, live.most, live.depth, live.rate) == modelled
-
-
-@pytest.mark.parametrize(
-    ("name", "same"),
-    [
-        ("sjf+slurm:10", "sjf+slurm"),
-        ("sjf+slurm:10:10000", "sjf+slurm"),
-        ("zoo:balanced+slurm:60", "zoo:balanced+slurm:60"),
-        ("saf@ewma+slurm:10:500", "saf@ewma+slurm:10:500"),
-        ("zoo:balanced+scored", "zoo:balanced"),
-        ("zoo:balanced+slurm:0-first_fit", "zoo:balanced+slurm:0-first_fit"),
-    ],
-)
-def test_a_name_contains_what_differs_from_the_defaults(name, same):
-    assert baseline(name).name == same
-    assert baseline(same) == baseline(name)
-
-
-@pytest.mark.parametrize(
-    ("name", "told"),
-    [
-        ("multifactor+slurm:60", "is Slurm's own order"),
-        ("sjf+slurm:fast", "write slurm"),
-        ("zoo:balanced+slurm:10:0", "site factor, from 1 to"),
-        ("zoo:balanced+easy", r"gives its order to Slurm \(\+slurm\)"),
-        ("zoo:balanced+slurm-best", "placement 'best' is not known"),
-        ("sjf+easy:60", "'easy' has no options"),
-    ],
-)
-def test_names_that_mean_nothing_are_refused(name, told):
-    with pytest.raises(OptionsError, match=told):
-        baseline(name)
 
 
 def test_a_watch_of_a_real_slurm_takes_the_order_of_such_a_name():

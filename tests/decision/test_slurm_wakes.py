@@ -1,11 +1,9 @@
 """When a policy like Slurm's wants to be woken, counted whatever the machine, and what it reads of a configuration."""
 
-from dataclasses import replace
-
 import pytest
+from on_paper import in_all
 from small import cluster, jobs
 
-from hdeeprm_like.cluster.partitions import Demand, demands_of
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.decision.policies.node_rows import new_slurm_rows
@@ -21,7 +19,7 @@ MANY = 10_000  # instants, more than any of these runs has
 
 def instants(order, **weights):
     """How many instants a run has in which a job of LONG s runs and another one waits for it."""
-    two = replace(jobs(submit=[0.0, 1.0], seconds=[LONG, 10.0]), demands=demands_of([Demand("all")] * 2))
+    two = in_all(jobs(submit=[0.0, 1.0], seconds=[LONG, 10.0]))
     machine = cluster({"PriorityCalcPeriod": 300.0, **weights})
     policies = PolicyActions([baseline(order)])
     simulator = Simulator(State(machine, two, log=False, needs=policies.needs), two, "textbook")
@@ -63,7 +61,7 @@ def test_the_parameters_that_an_import_calls_modelled_are_those_that_the_schedul
             self.read.add(name)
             return otherwise
 
-    parameters, one = Watched(), replace(jobs(submit=[0.0], seconds=[10.0]), demands=demands_of([Demand("all")]))
+    parameters, one = Watched(), in_all(jobs(submit=[0.0], seconds=[10.0]))
     state = State(cluster({"SchedulerParameters": parameters}), one)
     new_slurm_rows(state.platform, one, state.tables.node_sets)
     assert parameters.read == set(MODELLED)

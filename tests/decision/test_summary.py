@@ -67,24 +67,14 @@ def test_a_normal_observation_with_numbers_by_hand():
     assert seen["queue variation"] == pytest.approx(0.0)  # 2 waited, 1 waits: -50 %, the sensitivity
 
 
-def test_the_share_to_compute_follows_the_estimate_and_not_the_truth():
-    workload = jobs([0.0, 4.0], [10.0, 10.0], ran=0.5)
-    state = State(cluster(), workload)
-    observe = summary(state, "normal")
+@pytest.mark.parametrize(("now", "ran", "left"), [(4.0, 0.5, 0.6), (30.0, 4.0, 0.0)])
+def test_the_share_to_compute_follows_the_estimate_of_10_s_and_not_the_truth(now, ran, left):
+    state = State(cluster(), jobs([0.0, now], 10.0, ran=ran))
     state.receive(Instant(0.0, [], 1, False))
     PolicyActions([("first", "low_power")]).apply(0, state)
-    state.receive(Instant(4.0, [], 1, True))
-    seen = dict(zip(feature_names(state.platform, "normal"), observe(state), strict=True))
-    assert seen["core 0 left"] == pytest.approx(0.6)
-
-
-def test_a_job_that_outlives_its_estimate_has_nothing_left():
-    state = State(cluster(), jobs([0.0, 30.0], 10.0, ran=4.0))
-    state.receive(Instant(0.0, [], 1, False))
-    PolicyActions([("first", "low_power")]).apply(0, state)
-    state.receive(Instant(30.0, [], 1, True))
+    state.receive(Instant(now, [], 1, True))
     seen = dict(zip(feature_names(state.platform, "normal"), summary(state)(state), strict=True))
-    assert seen["core 0 left"] == 0.0
+    assert seen["core 0 left"] == pytest.approx(left)
 
 
 def test_where_no_job_waits_no_times_and_requests_are_shown():

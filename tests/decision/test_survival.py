@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small import check_that_the_future_is_unknown, jobs, platform, step_baseline
+from on_paper import cores
+from on_paper import starts as starts_on
+from small import check_that_the_future_is_unknown, jobs
 
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import baseline
@@ -17,23 +19,22 @@ from hdeeprm_like.decision.policies.history import read_history
 from hdeeprm_like.decision.policies.plans import new_plans
 from hdeeprm_like.engine.state import Instant, State
 
-ONE = ((1000.0, [(1, 1.0, 100.0, 10.0)]),)
-FOUR = ((1000.0, [(4, 1.0, 100.0, 10.0)]),)
+ONE, FOUR = cores(1), cores(4)
 NAME = "sjf@survival+greedy"
 BINS = 64
 
 
-def starts(workload, name, nodes=ONE, users=0, programs=-1):
+def starts(workload, name, machine=ONE, users=0, programs=-1):
     columns = {"user": users, "program": programs}
     known = {key: np.broadcast_to(np.array(value), len(workload)) for key, value in columns.items()}
-    return step_baseline(platform(*nodes), replace(workload, **known), name, "textbook").simulation.tasks["start"]
+    return np.array(starts_on(machine, replace(workload, **known), name))
 
 
 def at(rows, programs=2):
     """A state with jobs of user 5, of some programs in turn, and the history of a policy that uses the model."""
     rows = replace(rows, user=np.full(len(rows), 5), program=np.arange(len(rows)) % programs)
     actions = PolicyActions([baseline(NAME)])
-    state = State(platform(*FOUR), rows, needs=actions.needs)
+    state = State(FOUR, rows, needs=actions.needs)
     return state, actions, new_plans(state, [baseline(NAME)]).knowledge.history
 
 
@@ -194,26 +195,3 @@ def test_what_runs_long_says_that_its_siblings_will_run_long():
 @given(seed=st.integers(0, 10**6))
 def test_nothing_of_the_future_is_known(name, seed):
     check_that_the_future_is_unknown(name, seed)
-
-
-@pytest.mark.compiled
-def test_what_comes_later_changes_nothing_before():
-    rng, count = np.random.default_rng(5), 60
-    seconds = rng.integers(1, 60, count).astype(float)
-    rows = jobs(
-        submit=np.sort(rng.integers(0, 300, count)),
-        seconds=seconds,
-        estimate=seconds * rng.integers(1, 4, count),
-        size=rng.integers(1, 5, count),
-    )
-    users, programs = rng.integers(0, 3, count), rng.integers(0, 4, count)
-    later = rows.submit > 150.0
-    mixed = np.arange(count)
-    mixed[later] = rng.permutation(mixed[later])
-    columns = {name: getattr(rows, name)[mixed] for name in ("size", "requested_time", "requested_ops", "ops")}
-    for name in ("saf@survival+easy", "zoo:steady@survival"):
-        before = starts(rows, name, FOUR, users, programs)
-        after = starts(replace(rows, **columns), name, FOUR, users[mixed], programs[mixed])
-        begun = before <= 150.0
-        assert before[begun].tolist() == after[begun].tolist()
-        assert (after[~begun] > 150.0).all()

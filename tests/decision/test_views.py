@@ -142,6 +142,54 @@ def test_machines_show_what_is_free_and_jobs_as_shares_of_the_largest():
     np.testing.assert_allclose(shown[10:], [0.5, 0.5, 0.0, 0.5, 0.8, 0.25], rtol=1e-6)
 
 
+def test_machines_show_how_long_jobs_have_waited():
+    # of one core the first job has nine seconds, the longest request; the others, of 3 s, have come at 1 and at 5
+    play = playing(cores(1), jobs([0, 1, 5], seconds=[9, 3, 3]), "machines", machines=True)
+    shown = seen(play, 0, 2, 2)  # it waits at 1 and at 5
+    assert play.system.state.now == 9.0
+    assert shown[3:10:5] == pytest.approx([np.log(4) / np.log(10)] * 2)
+    assert shown[4:10:5] == pytest.approx([np.log(9) / np.log(10), np.log(5) / np.log(10)])
+
+
+def test_each_job_gets_the_lowest_free_cores_of_its_node():
+    play = playing(cores(6), jobs([0, 0, 0], seconds=[9, 9, 3], size=[1, 3, 2]), "machines", machines=True)
+    seen(play, 0, 0)
+    play.act(0)
+    assert [play.system.state.cores_of(j).tolist() for j in range(3)] == [[0], [1, 2, 3], [4, 5]]
+
+
+def test_the_free_memory_of_a_small_node_is_shown_as_its_share():
+    play = playing(cores(2, memory=1.0), jobs([0, 0], seconds=[9, 3], memory=0.25), "machines", machines=True)
+    assert seen(play, 0)[11] == 0.75
+
+
+SHORT, DAY = 21600.0, 86400.0  # s in which short jobs, and all, count for less by a factor of e
+OF_SHORT, OF_ALL = 400 * np.exp(-10 / SHORT) + 600, 10400 * np.exp(-10 / DAY) + 600  # core x s after ten seconds
+NARROW, WIDE, SMALL = (5000, 2), (100, 4), (600, 1)  # requested s and cores, on four cores
+
+
+def slot(job, free, wait=0.0):
+    """What is seen of a job in a slot."""
+    seconds, size = job
+    return [seconds, size, max(free - size, 0), seconds * size, wait, wait / max(seconds, 10)]
+
+
+@pytest.mark.parametrize(
+    ("actions", "of_all", "slots"),
+    [
+        ((), [4, 2, 10400, 400 / SHORT, 10400 / DAY, 0, 0], [*slot(NARROW, 4), *slot(WIDE, 4)]),  # nothing runs
+        ((0,), [2, 1, 400, 400 / SHORT, 10400 / DAY, 0, 5000], [*slot(WIDE, 2), *[0] * 6]),
+        ((0, 2), [2, 2, 1000, OF_SHORT / SHORT, OF_ALL / DAY, 0, 4990], [*slot(WIDE, 2, 10), *slot(SMALL, 2)]),
+        ((0, 2, 1), [1, 1, 400, OF_SHORT / SHORT, OF_ALL / DAY, 1, 600], [*slot(WIDE, 1, 10), *[0] * 6]),
+    ],
+    ids=["none runs", "the first runs", "at 10 s the third comes", "and runs"],
+)
+def test_the_demand_after_some_actions(actions, of_all, slots):
+    requests, size = zip(NARROW, WIDE, SMALL, strict=True)
+    play = playing(cores(4), jobs([0, 0, 10], seconds=requests, size=size), "demand", raw=True)
+    assert seen(play, *actions) == pytest.approx([*of_all, *slots], rel=1e-6)
+
+
 @pytest.mark.parametrize("kind", ["compact", "horizon"])
 def test_a_job_cannot_start_where_memory_is_short(kind):
     submitted = jobs([0, 0, 0], seconds=9, memory=[80.0, 30.0, 20.0])

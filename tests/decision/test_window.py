@@ -49,6 +49,12 @@ def first_legal(play):
     return int(np.argmax(play.observe()[1]))
 
 
+def crowd(seed, count=40):
+    """Jobs that crowd three cores."""
+    rng = np.random.default_rng(seed)
+    return jobs(np.sort(rng.integers(0, 60, count)), rng.integers(1, 9, count), size=rng.integers(1, 4, count))
+
+
 def starts(play):
     return play.system.state.tables.jobs["start"].tolist()
 
@@ -70,24 +76,14 @@ def listed(q: JobLists, v: int, out: Jobs) -> int:
     return copy_jobs(q, v, out.jobs)
 
 
-def test_a_split_window_shows_the_head_in_order_and_the_tail_from_its_end():
-    workload = jobs(np.zeros(7), 10.0, size=3)
-    state = State(cluster(THREE), workload, log=False)
+@pytest.mark.parametrize(("count", "slots"), [(7, [0, 1, 6, 5, 4]), (3, [0, 1, 2, NONE, NONE])])
+def test_a_split_window_shows_the_head_in_order_and_the_tail_from_its_end_and_a_short_queue_once(count, slots):
+    state = State(cluster(THREE), jobs(np.zeros(count), 10.0, size=3), log=False)
     window = JobWindow(state, WindowOptions(head=2, tail=3))
-    state.receive(Instant(0.0, [], 7, True))
+    state.receive(Instant(0.0, [], count, True))
     arrive(state.tables, window.arrays)
     fill_slots(state.tables, window.arrays)
-    assert window.arrays.slots.tolist() == [0, 1, 6, 5, 4]
-
-
-def test_a_short_queue_is_shown_once():
-    workload = jobs(np.zeros(3), 10.0, size=3)
-    state = State(cluster(THREE), workload, log=False)
-    window = JobWindow(state, WindowOptions(head=2, tail=3))
-    state.receive(Instant(0.0, [], 3, True))
-    arrive(state.tables, window.arrays)
-    fill_slots(state.tables, window.arrays)
-    assert window.arrays.slots.tolist() == [0, 1, 2, NONE, NONE]
+    assert window.arrays.slots.tolist() == slots
 
 
 def test_jobs_note_what_they_find_when_they_are_submitted():
@@ -110,20 +106,19 @@ def test_jobs_note_what_they_find_when_they_are_submitted():
 @pytest.mark.parametrize(("opens", "step"), [("waiting", 0.0), ("fitting", 0.0), ("fitting", 1.0), ("ticks", 1.0)])
 @pytest.mark.parametrize("clock", ["textbook", "batsim"])
 def test_whoever_starts_what_fits_leaves_no_job_behind(opens, step, clock):
-    rng = np.random.default_rng(3)
-    workload = jobs(np.sort(rng.integers(0, 50, 40)), rng.integers(1, 9, 40), size=rng.integers(1, 4, 40))
-    play = played(workload, first_legal, clock=clock, head=5, tail=2, opens=opens, step=step)
+    play = played(crowd(3), first_legal, clock=clock, head=5, tail=2, opens=opens, step=step)
     assert play.simulator.unfinished == 0
 
 
-def test_an_agent_that_decides_at_every_step_does_so_also_when_nothing_waits():
-    play = played(jobs([0, 4], [2, 1], size=3), first_legal, head=2, opens="ticks", step=1.0)
-    assert play.episode.times.tolist() == [0, 0, 1, 2, 3, 4, 4]
-
-
-def test_an_agent_that_decides_when_a_job_fits_does_not_decide_otherwise():
-    play = played(jobs([0, 1, 4], [3, 2, 1], size=3), first_legal, head=2, opens="fitting", step=1.0)
-    assert play.episode.times.tolist() == [0, 3, 5]
+@pytest.mark.parametrize(
+    ("workload", "opens", "times"),
+    [
+        (jobs([0, 4], [2, 1], size=3), "ticks", [0, 0, 1, 2, 3, 4, 4]),  # also when nothing waits
+        (jobs([0, 1, 4], [3, 2, 1], size=3), "fitting", [0, 3, 5]),  # not otherwise
+    ],
+)
+def test_an_agent_decides_at_every_step_or_when_a_job_fits(workload, opens, times):
+    assert played(workload, first_legal, head=2, opens=opens, step=1.0).episode.times.tolist() == times
 
 
 def test_waiting_lasts_a_step_where_there_is_one_and_until_something_happens_where_there_is_none():
@@ -167,6 +162,8 @@ def test_memory_of_the_nodes_counts_for_what_fits():
     workload = jobs([0, 0], [5, 5], size=[2, 2], memory=[8000.0, 1.0])
     play = played(workload, first_legal, platform=platform, head=2)
     assert starts(play) == [0.0, 5.0]  # the first takes a core and all memory of each node
+    all_cores = jobs([0, 0], [5, 5], size=[4, 1], memory=1.0)
+    assert starts(played(all_cores, first_legal, platform=platform, head=2)) == [0.0, 5.0]
 
 
 def test_a_job_is_started_whole_on_the_node_that_is_chosen():
@@ -185,6 +182,7 @@ def test_a_job_is_started_whole_on_the_node_that_is_chosen():
     assert state.cores_of(1).tolist() == [0]
     assert starts(play) == [0.0, 0.0, 5.0]
     assert state.cores_of(0).tolist() == [2, 3, 4]
+    assert not state.tables.loads["picked"].any()  # nothing is left of a choice
 
 
 def test_a_job_on_a_chosen_node_of_a_partition_takes_nothing_of_the_node_chosen_before():
@@ -289,8 +287,7 @@ def test_the_reward_of_deep_backfilling_is_equation_2_and_zero_for_a_job_that_is
 
 @pytest.mark.parametrize("order", ["sjf", "smallest"])
 def test_an_inspector_that_agrees_with_all_makes_the_schedule_of_the_heuristic(order):
-    rng = np.random.default_rng(4)
-    workload = jobs(np.sort(rng.integers(0, 60, 40)), rng.integers(1, 9, 40), size=rng.integers(1, 4, 40))
+    workload = crowd(4)
     alone = scheduled(cluster(THREE), workload, PolicyActions([baseline(order)]), "textbook")
     play = played(workload, first_legal, head=1, order=order, opens="fitting")
     assert starts(play) == alone.state.tables.jobs["start"].tolist()
@@ -302,8 +299,7 @@ def test_an_inspector_that_agrees_with_all_makes_the_schedule_of_the_heuristic(o
 
 @pytest.mark.parametrize("ends", [{"placed": 9}, {"until": 30.0}, {}])
 def test_the_reward_at_the_end_is_there_too_where_a_run_ends_early(ends):
-    rng = np.random.default_rng(5)
-    workload = jobs(np.sort(rng.integers(0, 60, 20)), rng.integers(1, 9, 20), size=rng.integers(1, 4, 20))
+    workload = crowd(5, 20)
     last, step_by_step = (
         played(workload, first_legal, objective="bounded_slowdown", reward=reward, head=2, **ends).episode.rewards
         for reward in ("end", "change")

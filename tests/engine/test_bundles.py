@@ -1,10 +1,6 @@
 """Bundles of arrays by address: what compiled functions read and write through them is what Python sees."""
 
-import os
-import subprocess
-import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -106,11 +102,6 @@ def sum_of_each(like: Outer, addresses: np.ndarray) -> float:
     return total
 
 
-@compiled
-def entry(o: Outer, i: int) -> float:
-    return o.sums[i]
-
-
 def test_functions_hand_on_what_python_gave_them():
     o = outer()
     assert add_up(o) == 20.0 + 21.0 + 22.0 + 23.0 + 2.0
@@ -153,24 +144,3 @@ def test_an_unknown_field_is_refused():
 
     with pytest.raises(Exception, match="attribute 'nothing'"):
         wrong(outer())
-
-
-CHECKED = """
-import numpy as np
-from test_bundles import entry, outer
-for i in (2, -1):
-    try:
-        entry(outer(), i)
-    except IndexError as error:
-        print("refused", error)
-"""
-
-
-# a process that compiles; CI runs all of tests/engine with checked indices
-@pytest.mark.more
-def test_with_the_bounds_check_every_index_outside_is_an_error(monkeypatch, tmp_path):
-    monkeypatch.setenv("NUMBA_BOUNDSCHECK", "1")
-    monkeypatch.setenv("HDEEPRM_LIKE_CACHE", str(tmp_path))
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(Path(__file__).parent), *sys.path]))
-    done = subprocess.run([sys.executable, "-c", CHECKED], capture_output=True, text=True, check=True)
-    assert done.stdout.count("refused") == 2

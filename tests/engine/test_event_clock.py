@@ -47,14 +47,58 @@ def test_a_job_ends_at_its_walltime_and_is_said_to(delay):
     assert tasks["outcome"].tolist() == [WALLTIME_REACHED, SUCCESS]
 
 
-def test_all_that_has_one_time_happens_at_once():
-    assert play(jobs(submit=[0, 3, 3], seconds=3.0), asking([])) == [(0, 0, 1), (3, 1, 2), (6, 1, 0), (9, 1, 0)]
+NS = 1e-9  # s, about the precision of timers: what is no further apart is one event
+TWO_CORES = platform((1000.0, [(2, 1.0, 100.0, 10.0)]))
+THIRD = 0.1 + 0.2  # is not 0.3
+INSTANTS = {  # jobs, the calls that are requested one after the other, and (time, ends, submissions) of each instant
+    "all that has one time happens at once": (
+        jobs(submit=[0, 3, 3], seconds=3.0), [], [(0, 0, 1), (3, 1, 2), (6, 1, 0), (9, 1, 0)],
+    ),
+    "nothing else happens at a call": (
+        jobs(submit=[0, 7], seconds=5.0), [2, 4], [(0, 0, 1), (2, 0, 0), (4, 0, 0), (5, 1, 0), (7, 0, 1), (12, 1, 0)],
+    ),
+    "unless it has the same time": (
+        jobs(submit=[0, 7], seconds=5.0), [5, 7, 9], [(0, 0, 1), (5, 1, 0), (7, 0, 1), (9, 0, 0), (12, 1, 0)],
+    ),
+    "a call requested in the past comes ten microseconds later": (
+        jobs(seconds=5.0), [-3.0], [(0, 0, 1), (1e-5, 0, 0), (5, 1, 0)],
+    ),
+    "a call takes the place of an earlier one": (
+        jobs(submit=[0, 1, 2], seconds=5.0), [20, 4],
+        [(0, 0, 1), (1, 0, 1), (2, 0, 1), (4, 0, 0), (5, 1, 0), (10, 1, 0), (15, 1, 0)],
+    ),
+    "and stands until it comes": (
+        jobs(submit=[0, 1, 2], seconds=5.0), [20],
+        [(0, 0, 1), (1, 0, 1), (2, 0, 1), (5, 1, 0), (10, 1, 0), (15, 1, 0), (20, 0, 0)],
+    ),
+    "a call a rounding error before an end comes with it": (jobs(seconds=THIRD), [0.3], [(0, 0, 1), (THIRD, 1, 0)]),
+    "and never early": (jobs(seconds=0.3), [THIRD], [(0, 0, 1), (0.3, 1, 0), (THIRD, 0, 0)]),
+}  # fmt: skip
 
 
-def test_nothing_else_happens_at_a_call_unless_it_has_the_same_time():
-    workload = jobs(submit=[0, 7], seconds=5.0)
-    assert play(workload, asking([2, 4])) == [(0, 0, 1), (2, 0, 0), (4, 0, 0), (5, 1, 0), (7, 0, 1), (12, 1, 0)]
-    assert play(workload, asking([5, 7, 9])) == [(0, 0, 1), (5, 1, 0), (7, 0, 1), (9, 0, 0), (12, 1, 0)]
+@pytest.mark.parametrize("world", INSTANTS)
+def test_instants_come_as_on_paper(world):
+    workload, calls, expected = INSTANTS[world]
+    assert play(workload, asking(calls)) == expected
+
+
+def test_a_call_in_the_past_comes_so_where_events_are_told_one_by_one():
+    assert play(jobs(seconds=5.0), asking([-3.0]), one_by_one=True) == [(0, 0, 1), (1e-5, 0, 0), (5, 1, 0)]
+
+
+@pytest.mark.parametrize("apart", [0.0, 0.5 * NS, NS])
+def test_events_a_nanosecond_apart_are_one(apart):
+    assert play(jobs(seconds=[5.0, 5.0 + apart]), asking([]), cluster=TWO_CORES) == [(0.0, 0, 2), (5.0, 2, 0)]
+    if apart:
+        assert play(jobs(seconds=5.0), asking([5.0 - apart])) == [(0.0, 0, 1), (5.0, 1, 0)]
+
+
+@pytest.mark.parametrize("apart", [1.2 * NS, 2.0 * NS, 1e-6])
+def test_events_further_apart_are_two(apart):
+    ends = play(jobs(seconds=[5.0, 5.0 + apart]), asking([]), cluster=TWO_CORES)
+    assert ends == [(0.0, 0, 2), (5.0, 1, 0), (5.0 + apart, 1, 0)]
+    called = play(jobs(seconds=5.0), asking([5.0 - apart]))
+    assert called == [(0.0, 0, 1), (5.0 - apart, 0, 0), (5.0, 1, 0)]
 
 
 @pytest.mark.parametrize("seed", [1658, 3549, 4219])
@@ -62,24 +106,6 @@ def test_the_clock_never_goes_back_where_an_end_is_found_again_and_rounded(seed)
     cluster, workload, _ = world(seed)
     times = [now for now, _, _ in play(workload, asking([]), one_by_one=True, cluster=cluster)]
     assert times == sorted(times)
-
-
-@pytest.mark.parametrize("one_by_one", [False, True])
-def test_a_call_requested_in_the_past_comes_ten_microseconds_later(one_by_one):
-    found = play(jobs(seconds=5.0), asking([-3.0]), one_by_one)
-    assert found == [(0, 0, 1), (1e-5, 0, 0), (5, 1, 0)]
-
-
-def test_a_call_takes_the_place_of_an_earlier_one_and_stands_until_it_comes():
-    workload = jobs(submit=[0, 1, 2], seconds=5.0)
-    assert play(workload, asking([20, 4]))[2:5] == [(2, 0, 1), (4, 0, 0), (5, 1, 0)]
-    assert play(workload, asking([20]))[-2:] == [(15, 1, 0), (20, 0, 0)]
-
-
-def test_a_call_a_rounding_error_before_an_end_comes_with_it_and_never_early():
-    third = 0.1 + 0.2
-    assert play(jobs(seconds=third), asking([0.3])) == [(0, 0, 1), (third, 1, 0)]
-    assert play(jobs(seconds=0.3), asking([third])) == [(0, 0, 1), (0.3, 1, 0), (third, 0, 0)]
 
 
 def test_calls_can_be_requested_in_compiled_form():

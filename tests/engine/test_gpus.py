@@ -1,25 +1,18 @@
 """GPUs are a resource of nodes as memory is: on clusters whose answer fits on paper, and never more than there are."""
 
 import json
-from itertools import pairwise
 
 import numpy as np
 import pytest
 from batsim_talk import assert_same_schedule, play_on_server, talk, write_inputs
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from random_worlds import platforms, workloads
 from small import jobs, platform, run
 
-from hdeeprm_like.decision.actions import PolicyActions
-from hdeeprm_like.decision.names import CORE_POLICIES, baseline
+from hdeeprm_like.decision.names import CORE_POLICIES
 from hdeeprm_like.decision.policies.pairs import apply_pair
 from hdeeprm_like.engine.lifecycle import lacking_when_idle
 from hdeeprm_like.engine.state import Instant, State
 from hdeeprm_like.engine.tables import COMPLETED, CORES, GPUS, MEMORY, NOTHING, REJECTED
 from hdeeprm_like.formats.workload_json import read_workload
-from hdeeprm_like.run.simulator import Simulator
-from hdeeprm_like.run.to_end import run_policy
 
 FOUR_CORES = (1000.0, [(4, 1.0, 100.0, 1e6)])
 TWO_CORES = (1000.0, [(2, 1.0, 100.0, 1e6)])
@@ -96,40 +89,6 @@ def test_a_blocked_job_lacks_memory_where_more_gpus_would_not_help():
         assert apply_pair(state.tables, 0, CORE_POLICIES["high_gflops"]) == 1
         assert state.tables.clock["blocked"][0] == lacks
         assert state.tables.node_loads["free_gpus"].tolist() == [1.0]
-
-
-def starts(cluster, workload, name):
-    state = State(cluster, workload, needs=PolicyActions([baseline(name)]).needs)
-    simulator = Simulator(state, workload, "textbook")
-    list(run_policy(simulator, PolicyActions([baseline(name)])))
-    assert simulator.unfinished == 0
-    return simulator.simulation.tasks
-
-
-def test_easy_reserves_gpus_for_the_head_of_the_queue():
-    cluster = platform((1000.0, [(6, 1.0, 1.0, 1e6)]), gpus=[2])
-    workload = jobs(submit=[0, 1, 2, 2, 2], seconds=[10.0, 5.0, 12.0, 8.0, 30.0], gpus=[1, 2, 1, 1, 0])
-    # the second waits for both GPUs until 10; a job with a GPU may overtake it only if it ends by then
-    assert starts(cluster, workload, "fcfs+easy")["start"].tolist() == [0, 10, 15, 2, 2]
-    assert starts(cluster, workload, "fcfs")["start"].tolist() == [0, 10, 15, 15, 15]
-
-
-@settings(max_examples=60)
-@given(platforms, workloads(), st.sampled_from(["fcfs", "sjf+easy", "fcfs+conservative", "sjf+commitbackfill", "saf"]))
-def test_no_baseline_books_more_gpus_than_there_are_or_forgets_a_job(cluster, workload, name):
-    state = State(cluster, workload, needs=PolicyActions([baseline(name)]).needs)
-    simulator = Simulator(state, workload, "textbook")
-    list(run_policy(simulator, PolicyActions([baseline(name)])))
-    assert simulator.unfinished == 0
-    assert state.tables.node_loads["free_gpus"].tolist() == cluster.node_gpus.tolist()
-    tasks, ran = simulator.simulation.tasks, np.flatnonzero(state.tables.jobs["status"] == COMPLETED)
-    for begin, end in pairwise(np.unique([tasks["start"][ran], tasks["finish"][ran]])):
-        running = [j for j in ran if tasks["start"][j] <= begin and tasks["finish"][j] >= end]
-        used = np.zeros(cluster.nodes)
-        for j in running:
-            nodes = cluster.processor_node[cluster.core_processor[state.cores_of(j)]]
-            used += np.bincount(nodes, minlength=cluster.nodes) * workload.gpus[j]
-        assert np.all(used <= cluster.node_gpus + 1e-9)
 
 
 def test_over_batsims_messages_jobs_wait_for_gpus_as_they_do_in_process(tmp_path):

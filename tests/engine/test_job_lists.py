@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hdeeprm_like.engine.bundles import Bundle
@@ -20,6 +20,7 @@ from hdeeprm_like.engine.job_lists import (
     remove,
 )
 from hdeeprm_like.engine.job_sorting import sort_by_keys
+from hdeeprm_like.engine.plain import ENABLED
 
 
 class Out(Bundle):
@@ -62,6 +63,7 @@ def fitting(q, free):
         i += 1
 
 
+@settings(max_examples=15 if ENABLED else 50)  # each has 20 blocks of jobs, which take long in plain Python
 @given(st.integers(0, 2**32 - 1), st.sampled_from([3, BLOCK, 10 * BLOCK]), st.integers(1, 5))
 def test_a_list_is_sorted_by_key_and_rank_whatever_comes_and_leaves(seed, most, kinds):
     rng = np.random.default_rng(seed)

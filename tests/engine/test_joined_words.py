@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from small import jobs, platform, run, run_baseline
 
 from hdeeprm_like.engine import tables
+from hdeeprm_like.engine.plain import ENABLED
 
 NEVER = 1 << 40  # words of a processor
 
@@ -34,40 +35,33 @@ def record(simulator):
     return found | {"jobs": state.jobs.tobytes(), "tasks": simulator.simulation.tasks.tobytes()}
 
 
-@pytest.mark.compiled
-@settings(max_examples=40)
-@given(machines, st.integers(0, 2**32), policies)
-def test_a_run_on_batsims_clock_is_the_same_where_equal_words_are_joined(machine, seed, policy):
-    cluster, workload = world(machine, seed)
+def check_joined(play):
+    """Check that a run leaves the same whether words are joined or not."""
     found = []
     for large in (NEVER, 1):
         with patch.object(tables, "LARGE", large):
-            simulator = run(cluster, workload, policy).simulator
+            simulator = play()
         assert (len(simulator.state.tables.repeats) > 0) == (large == 1)
         found.append(record(simulator))
     assert found[0] == found[1]
 
 
+@settings(max_examples=4 if ENABLED else 40)
+@given(machines, st.integers(0, 2**32), policies)
+def test_a_run_on_batsims_clock_is_the_same_where_equal_words_are_joined(machine, seed, policy):
+    check_joined(lambda: run(*world(machine, seed), policy).simulator)
+
+
 def test_cores_of_equal_words_that_leave_different_pstates_are_logged_core_by_core():
     # two jobs on each of four words; every second one ends at 5 s, and the others at 10, when all cores become idle
     halves = jobs(seconds=[5, 10] * 4, size=32)
-    machine = platform((1000.0, [(256, 1.0, 100.0, 1.0)]))
-    found = []
-    for large in (NEVER, 1):
-        with patch.object(tables, "LARGE", large):
-            found.append(record(run(machine, halves).simulator))
-    assert found[0] == found[1]
+    check_joined(lambda: run(platform((1000.0, [(256, 1.0, 100.0, 1.0)])), halves).simulator)
 
 
 @settings(max_examples=20)
 @given(machines, st.integers(0, 2**32))
 def test_a_run_on_the_textbooks_clock_is_the_same_where_equal_words_are_joined(machine, seed):
-    cluster, workload = world(machine, seed)
-    found = []
-    for large in (NEVER, 1):
-        with patch.object(tables, "LARGE", large):
-            found.append(record(run_baseline(cluster, workload, "fcfs+easy", named=True)))
-    assert found[0] == found[1]
+    check_joined(lambda: run_baseline(*world(machine, seed), "fcfs+easy", named=True))
 
 
 @pytest.mark.parametrize(("cores", "joins"), [(64 * 63, False), (64 * 63 + 1, True)])

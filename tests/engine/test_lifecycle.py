@@ -46,6 +46,12 @@ def test_idle_cores_of_a_processor_of_many_words_change_pstate_with_its_first_an
     assert state.drain(requested=True).pstates == dict.fromkeys(range(100), 3)
 
 
+def test_a_pstate_that_was_requested_is_not_requested_again():
+    state = State(platform((1e3, [(2, 1.0, 100.0, 10.0)])), jobs(seconds=np.full(2, 9.0), bandwidth=6.0))
+    assert decided(state, 0.0, [], 2) == [1, 1]  # 12 of 10 GB/s
+    assert [state.drain(requested=True).pstates for _ in "ab"] == [{0: 1, 1: 1}, {}]
+
+
 def test_power_and_energy_follow_the_pstates():
     state = State(platform(*TWO_PROCESSORS), jobs(seconds=np.full(2, 9.0), bandwidth=6.0))
     watts = []

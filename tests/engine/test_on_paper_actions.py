@@ -20,26 +20,26 @@ def test_every_step_is_subtracted_once_from_every_action_in_its_order():
     actions, steps = timers(), [0.1 + 0.001 * k for k in range(STEPS)]
     actions.steps[:], actions.pace[0].steps = steps, STEPS
     late = actions.places[1]
-    actions.since[late] = 10  # it was created after ten of them
+    actions.heap[late].since = 10  # it was created after ten of them
     settle(actions)
     for owner, left in enumerate(LEFT):
         for step in steps if owner else steps[10:]:
             left -= step
         assert actions.left[actions.places[2 * owner + 1]] == left
-    assert (actions.pace[0].steps, set(actions.since[: len(LEFT)])) == (0, {0})
+    assert (actions.pace[0].steps, {actions.heap[place].since for place in range(len(LEFT))}) == (0, {0})
 
 
 def test_after_some_settlements_all_dates_are_computed_again_and_the_first_to_end_is_on_top():
     actions = timers()
     for place in range(len(LEFT)):  # as sums round, any order may have become wrong
-        actions.left[place], actions.dates[place] = LEFT[place], 0.0
+        actions.left[place], actions.heap[place].date = LEFT[place], 0.0
     for _ in range(SETTLEMENTS - 1):
         actions.pace[0].steps = STEPS
         settle(actions)
-    assert set(actions.dates[: len(LEFT)]) == {0.0}
+    assert {actions.heap[place].date for place in range(len(LEFT))} == {0.0}
     actions.pace[0].steps = STEPS
     settle(actions)
-    dates = [actions.dates[place] for place in range(len(LEFT))]
+    dates = [actions.heap[place].date for place in range(len(LEFT))]
     assert dates[0] == min(dates) == pytest.approx(min(LEFT))
     assert all(dates[(place - 1) // 2] <= dates[place] for place in range(1, len(LEFT)))
     assert actions.pace[0].settlements == 0

@@ -121,9 +121,8 @@ def test_more_nodes_are_of_the_kinds_and_partitions_that_there_are(shapes):
     assert machine.cores == shapes.platform.cores + 8 + 12
 
 
-# compiles all modes on partitions
-@pytest.mark.slow
-@pytest.mark.parametrize("number", range(len(POLICIES)))
+@pytest.mark.lane(compiled=r"fcfs\+conservative")
+@pytest.mark.parametrize("number", range(len(POLICIES)), ids=[policy.name for policy in POLICIES])
 def test_no_job_runs_where_it_may_not_and_no_node_gives_more_than_it_has(shapes, number):
     policies = PolicyActions(POLICIES)
     state = State(shapes.platform, shapes.jobs, log=False, needs=policies.needs)

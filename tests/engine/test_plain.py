@@ -63,23 +63,15 @@ def same(found, wanted):
     )
 
 
-MADE = {function: (as_compiled(function), compiled(function)) for function in (quotient, power, remainder, whole)}
-
-
 @pytest.mark.usefixtures("silent")
-@pytest.mark.parametrize("function", [quotient, power, remainder], ids=lambda function: function.__name__)
-def test_quotients_powers_and_remainders_are_those_of_machine_code(function):
-    in_python, machine = MADE[function]
-    pairs = [(a, b) for a in NUMBERS for b in NUMBERS]
+@pytest.mark.parametrize(
+    ("function", "numbers"),
+    [(quotient, NUMBERS), (power, NUMBERS), (remainder, NUMBERS), (quotient, WHOLES), (whole, WHOLES)],
+)
+def test_quotients_powers_and_remainders_are_those_of_machine_code(function, numbers):
+    in_python, machine = as_compiled(function), compiled(function)
+    pairs = [(a, b) for a in numbers for b in numbers]
     assert [pair for pair in pairs if not same(in_python(*pair), machine(*pair))] == []
-
-
-@pytest.mark.usefixtures("silent")
-def test_so_are_those_of_whole_numbers():
-    for function in (quotient, whole):
-        in_python, machine = MADE[function]
-        pairs = [(a, b) for a in WHOLES for b in WHOLES]
-        assert [pair for pair in pairs if not same(in_python(*pair), machine(*pair))] == []
 
 
 @pytest.mark.usefixtures("silent")

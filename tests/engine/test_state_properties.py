@@ -77,28 +77,21 @@ def test_times_of_jobs_are_nan_until_they_are_known():
     np.testing.assert_array_equal(state.finish_time, [10.0, 20.0, np.nan, np.nan, np.nan])
 
 
-def test_what_is_free_while_all_cores_serve_jobs():
-    state = at(1.0)
-    assert state.free_cores == 0
-    assert state.core_job.tolist() == [0, 0, 0, 1, 1]
-    assert state.processor_free_cores.tolist() == [0, 0, 0]
-    assert state.processor_busy_cores.tolist() == [2, 1, 2]
-    assert state.processor_free_bandwidth.tolist() == [10.0 - 2 * 6.0, 10.0 - 6.0, 20.0 - 2 * 1.0]
-    assert state.node_free_cores.tolist() == [0, 0]
-    assert state.node_free_memory.tolist() == [100.0 - 3 * 20.0, 200.0 - 2 * 30.0]
-    assert state.node_free_gpus.tolist() == [0.0, 1.0]
-
-
-def test_what_is_free_after_a_job_has_ended():
-    state = at(20.0)  # job 2 is alone, on the first core
-    assert state.free_cores == 4
-    assert state.core_job.tolist() == [2, -1, -1, -1, -1]
-    assert state.processor_free_cores.tolist() == [1, 1, 2]
-    assert state.processor_busy_cores.tolist() == [1, 0, 0]
-    assert state.processor_free_bandwidth.tolist() == [10.0, 10.0, 20.0]
-    assert state.node_free_cores.tolist() == [2, 2]
-    assert state.node_free_memory.tolist() == [95.0, 200.0]
-    assert state.node_free_gpus.tolist() == [0.0, 3.0]
+@pytest.mark.parametrize(
+    ("name", "all_serve", "job_2_alone"),  # at 1 s; at 20 s, on the first core
+    [
+        ("core_job", [0, 0, 0, 1, 1], [2, -1, -1, -1, -1]),
+        ("processor_free_cores", [0, 0, 0], [1, 1, 2]),
+        ("processor_busy_cores", [2, 1, 2], [1, 0, 0]),
+        ("processor_free_bandwidth", [10.0 - 2 * 6.0, 10.0 - 6.0, 20.0 - 2 * 1.0], [10.0, 10.0, 20.0]),
+        ("node_free_cores", [0, 0], [2, 2]),
+        ("node_free_memory", [100.0 - 3 * 20.0, 200.0 - 2 * 30.0], [95.0, 200.0]),
+        ("node_free_gpus", [0.0, 1.0], [0.0, 3.0]),
+    ],
+)
+def test_what_is_free_while_all_cores_serve_jobs_and_after_two_have_ended(name, all_serve, job_2_alone):
+    assert [getattr(at(time), name).tolist() for time in (1.0, 20.0)] == [all_serve, job_2_alone]
+    assert [at(time).free_cores for time in (1.0, 20.0)] == [0, 4]
 
 
 def test_it_is_known_whether_more_jobs_come():

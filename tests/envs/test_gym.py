@@ -35,13 +35,15 @@ WHOLE = "a whole number from 1 to 2,147,483,647 is needed"
 OWN = str(AGENTS / "own_parts.py")
 
 
-def wander(env, steps=10**6, seed=0):
+def wander(env, seed=0):
+    """The rewards of an episode of random legal actions, which is not cut off, and its final info."""
     rng, over, rewards = np.random.default_rng(seed), False, []
     _, info = env.reset(seed=seed)
-    while not over and len(rewards) < steps:
-        _, reward, over, _, info = env.step(rng.choice(np.flatnonzero(info["action_mask"])))
+    while not over:
+        _, reward, over, cut, info = env.step(rng.choice(np.flatnonzero(info["action_mask"])))
         rewards.append(reward)
-    return rewards
+        assert not cut
+    return rewards, info
 
 
 def options_file(folder, **env):
@@ -104,7 +106,7 @@ def test_an_options_file_sets_platform_jobs_and_decision_space(tmp_path):
     env = environment("PolicySelect", options=path, reward="sample")
     assert (env.platform.cores, env.clock, env.observation_space.shape) == (2280, "textbook", (21,))
     assert env.space.pairs == PRESETS["PolicySelect"].pairs  # the file names no preset
-    rewards = wander(env)
+    rewards, _ = wander(env)
     assert len(env.workload) == 30
     assert 0 < max(rewards) <= 2280
     path = options_file(tmp_path, preset="SMDP")
@@ -300,23 +302,12 @@ def test_waiting_times_and_the_clock_stand_behind_what_is_seen():
     assert now > 0.0
 
 
-def ended(env, seed=1):
-    """The final info of an episode of random legal actions, and its number of steps."""
-    rng, steps, over = np.random.default_rng(seed), 0, False
-    _, info = env.reset(seed=seed)
-    while not over:
-        _, _, over, cut, info = env.step(rng.choice(np.flatnonzero(info["action_mask"])))
-        steps += 1
-        assert not cut
-    return info, steps
-
-
 ENDS = {"platform": 16, "workload": "lublin", "head": 4, "tail": 0, "clock": "textbook"}
 
 
 def test_an_episode_ends_when_some_jobs_have_been_placed_while_others_come():
     env = environment("DeepBackfilling", placed=5, **ENDS)
-    ended(env)
+    wander(env, seed=1)
     assert len(env.workload) == 10
     assert env.play.system.state.tables.clock["started_now"][0] >= 1  # the last one, with which it is over
     assert env.play.system.window.arrays.params["started"][0] == 5
@@ -324,7 +315,7 @@ def test_an_episode_ends_when_some_jobs_have_been_placed_while_others_come():
 
 def test_an_episode_ends_after_some_time():
     env = environment("DeepBackfilling", until=7000.0, jobs=60, **ENDS)
-    info, _ = ended(env)
+    _, info = wander(env, seed=1)
     assert info["time"] == pytest.approx(7000.0)  # nothing else happens then
     assert env.workload.submit[-1] > 7000.0
 
@@ -361,12 +352,9 @@ def test_jobs_of_one_time_come_one_by_one():
 
 def test_a_wrong_choice_costs_what_waiting_costs_where_masks_leave_all_open():
     wide = jobs([0, 0, 3, 9], seconds=[5, 5, 5, 1], size=[4, 4, 1, 1])
-    wrong, waits = (
-        environment("DeepBackfilling", **{**ENDS, "workload": wide, "platform": 4}, masked=False) for _ in "ab"
-    )
-    many = gymnasium.make_vec(
-        "hdeeprm_like/DeepBackfilling-v0", 1, **{**ENDS, "workload": wide, "platform": 4}, masked=False
-    )
+    how = ENDS | {"workload": wide, "platform": 4, "masked": False}
+    wrong, waits = (environment("DeepBackfilling", **how) for _ in "ab")
+    many = gymnasium.make_vec("hdeeprm_like/DeepBackfilling-v0", 1, **how)
     for env in (wrong, waits, many):
         env.reset(seed=1)
     assert wrong.action_masks().all()
@@ -376,7 +364,7 @@ def test_a_wrong_choice_costs_what_waiting_costs_where_masks_leave_all_open():
         assert left[1:4] == right[1:4]
         assert left[0].tobytes() == right[0].tobytes() == many.step([actions[0]])[0][0].tobytes()
     assert left[1] < 0.0
-    ended(waits)  # choosing at random comes to an end
+    wander(waits, seed=1)  # choosing at random comes to an end
 
 
 def test_the_objective_goes_by_the_name_that_options_files_give_it():
@@ -421,7 +409,7 @@ def test_an_objective_and_an_observation_of_ones_own_beside_built_in_ones(tmp_pa
         options=options_file(tmp_path, observation=f"{OWN}:Occupancy", objective=weights, actions=actions)
     )
     assert (env.observation_space.shape, env.action_names) == ((2,), ("longest-low_power", "first-low_power"))
-    assert len(wander(env)) > 10
+    assert len(wander(env)[0]) > 10
 
 
 def test_an_action_space_of_ones_own_forbids_wide_jobs_beside_others():

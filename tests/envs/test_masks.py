@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
-from small import jobs
+from test_wrappers import COUNT, HOW, NAME
 
 import hdeeprm_like.gym
 from hdeeprm_like.envs.single import SchedulingEnv
@@ -17,9 +17,6 @@ from hdeeprm_like.gym import environment
 from hdeeprm_like.plugins import import_file
 
 AGENTS = Path(__file__).parents[2] / "agents"
-NAME, COUNT = "hdeeprm_like/CompactRM-v0", 2
-FOUR = jobs([0.0, 1.0, 2.0, 30.0], [5.0, 8.0, 2.0, 1.0], [1, 2, 1, 1])
-HOW = {"workload": FOUR, "platform": 2, "head": 2}
 
 
 def test_an_observation_that_holds_the_mask_is_the_same_one_with_the_mask_beside_it():
@@ -128,10 +125,6 @@ def actions_are_legal(monkeypatch):
     return seen
 
 
-def check_masks_were_needed(seen):
-    assert seen["with a choice to go wrong"] > 10
-
-
 # trains for some 5 s
 @pytest.mark.more
 def test_ppo_in_one_file_learns_with_masks(actions_are_legal):
@@ -141,7 +134,7 @@ def test_ppo_in_one_file_learns_with_masks(actions_are_legal):
     assert len(course) == 2
     assert np.isfinite(course).all()
     assert actions_are_legal["legal"] == 128
-    check_masks_were_needed(actions_are_legal)
+    assert actions_are_legal["with a choice to go wrong"] > 10
 
 
 # trains another library's agent
@@ -168,7 +161,7 @@ def test_ppo_of_torchrl_learns_with_masks(actions_are_legal):
     env = example.environment("CompactRM", 4, **HOW)
     _, learned = example.train(env, 128, batch=64, epochs=1)
     assert learned == 128
-    check_masks_were_needed(actions_are_legal)
+    assert actions_are_legal["with a choice to go wrong"] > 10
 
 
 # trains another library's agent
@@ -178,7 +171,7 @@ def test_ppo_of_tianshou_learns_with_masks(actions_are_legal):
     example = import_file(AGENTS / "tianshou_ppo.py")
     _, told = example.train("CompactRM", 128, envs=2, batch=64, **HOW)
     assert told.train_step >= 128
-    check_masks_were_needed(actions_are_legal)
+    assert actions_are_legal["with a choice to go wrong"] > 10
 
 
 # starts Ray
@@ -191,7 +184,7 @@ def test_ppo_of_rllib_learns_with_masks(actions_are_legal):
         assert ppo.train()["env_runners"]["num_env_steps_sampled"] >= 64
     finally:
         ppo.stop()
-    check_masks_were_needed(actions_are_legal)
+    assert actions_are_legal["with a choice to go wrong"] > 10
 
 
 def test_the_mask_of_info_draws_a_legal_action_from_the_action_space():

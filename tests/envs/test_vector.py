@@ -78,6 +78,18 @@ def check_equal(many, singles, seed, shares):
                 assert info["final_obs"][i].tobytes() == last.tobytes()
 
 
+def check_many(space, machine, drawn, windows, seed, **how):
+    """Compare environments side by side with single ones, on jobs that are drawn or on windows of some of them."""
+    rng = np.random.default_rng(seed)
+    workload_of = Windows(drawn(rng), 5) if windows else drawn
+    singles = [SchedulingEnv(space, machine, workload_of, **how) for _ in range(ENVS)]
+    many = SchedulingVectorEnv(space, machine, workload_of, ENVS, **how)
+    try:
+        check_equal(many, singles, int(rng.integers(2**31)), rng.random((ENVS, STEPS)))
+    except WorkloadError:  # no window has a decision to make
+        return
+
+
 # takes 7 s
 @pytest.mark.lane(more=r"(?!PolicySelect-batsim$).*")
 @pytest.mark.parametrize("clock", ["batsim", "textbook"])
@@ -91,16 +103,8 @@ def check_equal(many, singles, seed, shares):
     limits=st.sampled_from([None, JobLimits(20.0, 8, 90.0, 11.0)]),
 )
 def test_each_environment_is_the_single_one(preset, clock, seed, windows, cut, pool, limits):
-    rng = np.random.default_rng(seed)
-    machine, space = POOL if pool else CLUSTER, PRESETS[preset]
-    workload_of = Windows(made(rng), 5) if windows else made
     how = {"clock": clock, "max_steps": cut, "limits": limits}
-    singles = [SchedulingEnv(space, machine, workload_of, **how) for _ in range(ENVS)]
-    many = SchedulingVectorEnv(space, machine, workload_of, ENVS, **how)
-    try:
-        check_equal(many, singles, int(rng.integers(2**31)), rng.random((ENVS, STEPS)))
-    except WorkloadError:  # no window has a decision to make
-        return
+    check_many(PRESETS[preset], POOL if pool else CLUSTER, made, windows, seed, **how)
 
 
 def asking(rng, several=True):
@@ -134,15 +138,7 @@ def asking(rng, several=True):
 @settings(max_examples=8, deadline=None)
 @given(seed=st.integers(0, 2**31), windows=st.booleans())
 def test_so_it_is_where_jobs_request_partitions(space, clock, seed, windows):
-    rng = np.random.default_rng(seed)
-    drawn = partial(asking, several=not space.whole)
-    workload_of = Windows(drawn(rng), 5) if windows else drawn
-    singles = [SchedulingEnv(space, parted(), workload_of, clock=clock) for _ in range(ENVS)]
-    many = SchedulingVectorEnv(space, parted(), workload_of, ENVS, clock=clock)
-    try:
-        check_equal(many, singles, int(rng.integers(2**31)), rng.random((ENVS, STEPS)))
-    except WorkloadError:  # no window has a decision to make
-        return
+    check_many(space, parted(), partial(asking, several=not space.whole), windows, seed, clock=clock)
 
 
 # more kinds of runs
@@ -151,13 +147,7 @@ def test_so_it_is_where_jobs_request_partitions(space, clock, seed, windows):
 @given(machine=platforms, workload=workloads(), seed=st.integers(0, 2**31))
 def test_each_environment_is_the_single_one_on_random_platforms(machine, workload, seed):
     space = Space(pairs=(("random", "random"), ("shortest", "high_mem"), ("first", "low_power")), void=True)
-    windows = Windows(workload, 10)
-    try:
-        singles = [SchedulingEnv(space, machine, windows) for _ in range(ENVS)]
-        shares = np.random.default_rng(seed).random((ENVS, STEPS))
-        check_equal(SchedulingVectorEnv(space, machine, windows, ENVS), singles, seed, shares)
-    except WorkloadError:  # no window has a decision to make
-        return
+    check_many(space, machine, lambda rng: workload, True, seed)
 
 
 def test_threads_change_nothing():

@@ -125,6 +125,11 @@ def test_a_workload_goes_to_batsim_5_and_back(tmp_path):
     assert (tmp_path / "four.json").read_text() == (tmp_path / "w.json").read_text()
 
 
+def test_ksus_files_are_distinguished_by_their_first_line(tmp_path):
+    assert convert(ROOT / "platforms" / "pool_64.csv", tmp_path / "p.xml") == 0
+    assert load_platform(tmp_path / "p.xml").cores == 64
+
+
 @pytest.mark.parametrize(
     ("name", "content", "target", "hint"),
     [

@@ -17,12 +17,7 @@ from hdeeprm_like.cluster.platform import Network, Platform, flops_by_pstate, wa
 from hdeeprm_like.errors import PlatformError
 from hdeeprm_like.formats.platform_hosts import read_platform_xml
 from hdeeprm_like.formats.platform_json import core_names, read_platform
-from hdeeprm_like.formats.platform_properties import (
-    figures_of,
-    first_mismatch,
-    platform_from_properties,
-    properties_of,
-)
+from hdeeprm_like.formats.platform_properties import figures_of, first_mismatch, platform_from_properties, properties_of
 from hdeeprm_like.formats.platform_xml import write_platform_xml
 
 ROOT = Path(__file__).parents[2]

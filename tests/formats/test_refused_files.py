@@ -26,6 +26,7 @@ CORES = "a whole number of cores from 1 to 2,147,483,647 is needed"
 MASTER = '<host id="master_host" speed="1Gf"/>'
 HOST = '<host id="h" speed="1Gf"/>'
 PAIR = '<host id="a" speed="1Gf"/><host id="b" speed="1Gf"/>'
+ROUTE = '<route src="{}" dst="{}" symmetrical="{}"/>'
 MACHINES = "MachineName,TotalMemory,TotalCPUs,TotalGPUs\nfat,64000,8,2\nthin,1500.5,4,0\n"
 JOBS = """JobName,RequestedMemory,RequestedCPUs,RequestedGPUs,RequestedDuration,ActualDuration,SubmitTime
 late,100,1,1,20,10,5
@@ -83,6 +84,7 @@ REFUSED = {  # by the reader: contents of a file, and what is said
         (line(submit="1e400"), ":1: field 2 (submit) is 1e400; numbers below 2^53 are possible"),
         (line(user=10**20), f":1: field 12 (user) is {10**20}; numbers below 2^53 are possible"),
         (line(submit="-1e400"), ":1: field 2 (submit) is -1e400; numbers below 2^53 are possible"),
+        (line(submit=2**53), f":1: field 2 (submit) is {2**53}; numbers below 2^53 are possible"),
         (line(submit=-(2**53)), f":1: field 2 (submit) is {-(2**53)}; numbers below 2^53 are possible"),
         (line(user=-(2**53)), f":1: field 12 (user) is {-(2**53)}; numbers below 2^53 are possible"),
         (gzip.compress(f"{LINE}\n".encode() * 1000)[:-20], ": cannot be read: "),
@@ -177,6 +179,11 @@ REFUSED = {  # by the reader: contents of a file, and what is said
                 ('<link id="l" bandwidth="1Gbps" sharing_policy="WIFI"/>', "WIFI"),
                 (PAIR + '<route src="a" dst="c"><link_ctn id="l"/></route>', "'c'"),
                 (PAIR + '<route src="a" dst="b"><link_ctn id="l"/></route>', "'l'"),
+                (
+                    PAIR + ROUTE.format("a", "b", "YES") + ROUTE.format("b", "a", "YES"),
+                    "a second route from 'b' to 'a'",
+                ),
+                (PAIR + ROUTE.format("a", "b", "NO") * 2, "a second route from 'a' to 'b'"),
                 ('<cluster id="c" radical="0-x" speed="1Gf" bw="1"/>', "radical"),
                 ('<cluster id="c" radical="0-9" speed="1Gf" bw="1" topology="TORUS"/>', "no topo_parameters"),
             )

@@ -131,15 +131,6 @@ def test_plain_numbers_stand_in_lines_of_equal_length():
     assert plain_numbers("900719925474099.3 1") is None  # two roundings might differ from one
 
 
-@pytest.mark.parametrize("number", [2**53, -(2**53)])
-def test_numbers_beyond_what_a_float_distinguishes_are_left_to_the_careful_reading(number):
-    for name in ("submit", "user"):
-        text = line(**{name: number})
-        assert swf._parse_fast(f"{text}\n", [text]) is None
-        text = line(**{name: number - number // abs(number)})
-        assert swf._parse_fast(f"{text}\n", [text]) is not None
-
-
 # many tries, two seconds
 @pytest.mark.more
 @settings(deadline=None, max_examples=300)

@@ -85,11 +85,7 @@ PERFECT_FIRST = f"without a requested time (field 9): {PERFECT} (the first in li
         # round, although some jobs outlive it; too many do; unknown for one
         (walltimes(odd=5), [60.0] * 5 + [7200.0, 3600.0] * 47 + [7200.0], [FEW % 5]),
         (walltimes(odd=6), RUNS, [f"100 {PERFECT_FIRST} 2)"]),
-        (
-            walltimes(odd=1, short=-1),
-            [100.0] + [7200.0, 3600.0] * 49 + [7200.0],
-            [FEW % 1, f"1 {PERFECT_FIRST} 2)"],
-        ),
+        (walltimes(odd=1, short=-1), [100.0] + [7200.0, 3600.0] * 49 + [7200.0], [FEW % 1, f"1 {PERFECT_FIRST} 2)"]),
         # not round
         (
             [{"run": 100 + i, "cpu_time": 200 + i % 6 if i else 60} for i in range(100)],

@@ -10,6 +10,7 @@ import pytest
 from calls import calls_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small import jobs
 
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import WorkloadError
@@ -227,6 +228,15 @@ def test_equal_profiles_are_written_once_and_others_of_the_name_get_a_number(tmp
     ]
 
 
+@pytest.mark.parametrize("column", ["seconds", "estimate", "delay", "memory", "bandwidth", "gpus"])
+def test_profiles_of_one_name_that_differ_in_one_request_are_told_apart(column, tmp_path):
+    some = jobs(**{column: [1.0, 2.0]}, size=[1, 1])
+    write_workload(some, tmp_path / "out.json")
+    again = read_workload(tmp_path / "out.json", reference_flops=FLOPS)
+    for name in ("requested_time", "requested_ops", "ops", "delay", "memory", "bandwidth", "gpus"):
+        assert getattr(again, name).tolist() == getattr(some, name).tolist(), name
+
+
 def test_the_jobs_of_two_workloads_do_not_fit_into_one_file(tmp_path):
     with pytest.raises(WorkloadError, match=r"cannot hold the jobs of several workloads \(w0, w1\)"):
         write_workload(read(tmp_path, content(), content()), tmp_path / "out.json")
@@ -276,11 +286,11 @@ def test_all_of_gaia_is_written_and_read_quickly(tmp_path):
     trace = read_swf(ROOT / "workloads" / "gaia.swf.gz")
     path = tmp_path / "gaia.json"
 
-    def jobs(**how):
+    def converted(**how):
         rng = np.random.default_rng(0)
         return convert(trace, Reading(), rng=rng, reference_flops=1e10, capacity=2280, skip=4, **how)
 
-    for some in (jobs(), jobs(first=2000, runtimes="trace"), part := jobs(first=1000)):
+    for some in (converted(), converted(first=2000, runtimes="trace"), part := converted(first=1000)):
         write_workload(some, path)
         assert same(read_workload(path, reference_flops=1e10), some)
     assert calls_of(lambda: write_workload(part, path)) < 12_000

@@ -46,3 +46,8 @@ def written(store, path, cores=None):
 def misread(account):
     """How many values of each column were not understood."""
     return {column: one.jobs for column, one in account.entries.items() if one.example}
+
+
+def figures(trace, *names):
+    """Some columns of a trace as lists."""
+    return tuple(getattr(trace, name).tolist() for name in names)

@@ -6,28 +6,15 @@ from hdeeprm_like.importers.fields import STATE_NUMBER, duration, memory, state,
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds"),
+    ("read", "text", "seconds"),
     [
-        ("02:03:04", 7384.0),
-        ("1-02:03:04", 93784.0),
-        ("1-02:03", 93780.0),
-        ("1-02", 93600.0),
-        ("03:04.5", 184.5),
-        ("12", 12.0),
+        *((duration, "02:03:04", 7384.0), (duration, "1-02:03:04", 93784.0), (duration, "1-02:03", 93780.0)),
+        *((duration, "1-02", 93600.0), (duration, "03:04.5", 184.5), (duration, "12", 12.0)),
+        *((time_limit, "12", 720.0), (time_limit, "1-02", 93600.0)),  # a bare number is minutes in a limit
     ],
 )
-def test_a_duration_counts_its_days_hours_minutes_and_seconds(text, seconds):
-    assert duration(text) == seconds
-
-
-def test_a_bare_number_is_minutes_in_a_limit():
-    assert time_limit("12") == 720.0
-    assert time_limit("1-02") == 93600.0
-
-
-def test_memory_of_zero_is_unknown():
-    assert memory("0n") == (-1.0, "n")
-    assert memory("4Gn") == (4.0 * 1024.0**2, "n")
+def test_a_duration_counts_its_days_hours_minutes_and_seconds(read, text, seconds):
+    assert read(text) == seconds
 
 
 @pytest.mark.parametrize(
@@ -39,6 +26,8 @@ def test_memory_of_zero_is_unknown():
         ("2097156Gn", 4096, "c"),  # 2^31 + 4096
         ("9223372036854779808", 4000, "c"),  # 2^63 + 4000: the flag of newer versions, in a column of the database
         ("2147483648Mn", -1 / 1024, "c"),  # nothing but the flag
+        ("0n", -1 / 1024, "n"),  # none is unknown
+        ("4Gn", 4 * 1024, "n"),
         ("4294967295", -1 / 1024, ""),  # infinite
         ("18446744073709551614", -1 / 1024, ""),  # not set
         ("512000Mn", 512000, "n"),  # half a TB for each node is a request

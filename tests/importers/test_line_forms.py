@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from logs import written
+from logs import figures, written
 
 from hdeeprm_like.cluster.account import Account
 from hdeeprm_like.errors import HDeepRMError
@@ -28,19 +28,14 @@ def read(folder, text, map_name, name="log"):
 
 def test_the_accounting_of_pbs_and_of_torque(tmp_path):
     trace, extra, report = read(tmp_path, PBS, "pbs")
-    assert trace.submit.tolist() == [0, 50]  # Torque's comes first: the other was eligible a minute after it came
-    assert [one["JobID"] for one in extra] == ["", "12"]
-    assert trace.wait.tolist() == [10, 60]
-    assert trace.run.tolist() == [300, 3600]
-    assert trace.requested_time.tolist() == [300, 7200]
-    assert trace.requested_processors.tolist() == [20, 16]  # 2 x 8 and 1 x 4
-    assert trace.status.tolist() == [5, 1]
-    assert trace.requested_memory.tolist() == [-1, 32 * 1024**2 / 16]
-    assert trace.memory.tolist() == [-1, 16 * 1024**2 / 16]
-    assert [one["GPUs"] for one in extra] == ["2", "4"]
-    assert [one["Nodes"] for one in extra] == ["", "2"]
-    assert [(one["User"], one["Account"], one["Partition"], one["State"]) for one in extra] == [
-        *[("bob", "chem", "long", "CANCELLED"), ("ada", "physics", "batch", "COMPLETED")]
+    # Torque's comes first: the other was eligible a minute after it came
+    assert figures(trace, "submit", "wait", "run", "requested_time") == ([0, 50], [10, 60], [300, 3600], [300, 7200])
+    assert figures(trace, "requested_processors", "status") == ([20, 16], [5, 1])  # 2 x 8 and 1 x 4
+    assert figures(trace, "requested_memory", "memory") == ([-1, 32 * 1024**2 / 16], [-1, 16 * 1024**2 / 16])
+    columns = ("JobID", "User", "Account", "Partition", "State", "Nodes", "GPUs")
+    assert [tuple(one[name] for name in columns) for one in extra] == [
+        ("", "bob", "chem", "long", "CANCELLED", "", "2"),
+        ("12", "ada", "physics", "batch", "COMPLETED", "2", "4"),
     ]
     assert dict(report.counts("left out")) == {"lines that are no record of PBS": 1}
     assert "1 lines that are no record of PBS; lines 6\n" in report.text()
@@ -135,18 +130,12 @@ def test_a_map_reads_memory_by_node_or_cpu_and_gpus_in_lists(tmp_path):
 
 def test_lsb_acct_of_lsf_nine_and_ten(tmp_path):
     trace, extra, report = read(tmp_path, LSF, "lsf")
-    assert [one["JobID"] for one in extra] == ["7", "", "10"]  # a task of an array has no number of its own here
-    assert trace.submit.tolist() == [0, 0, 4]
-    assert trace.wait.tolist() == [100, 50, 5]
-    assert trace.run.tolist() == [600, 40, 3]
-    assert trace.requested_time.tolist() == [3600, 1800, -1]
-    assert trace.processors.tolist() == [4, 4, 1]
-    assert trace.requested_processors.tolist() == [4, 4, 4]
-    assert trace.memory.tolist() == [2000, 2000, 8000]
-    assert trace.status.tolist() == [1, 0, 1]
-    assert [(one["Account"], one["QOS"], one["Nodes"]) for one in extra] == [
-        *[("physics", "gold", "2"), ("physics", "gold", "1"), ("physics", "gold", "1")]
-    ]
+    assert figures(trace, "submit", "wait", "run") == ([0, 0, 4], [100, 50, 5], [600, 40, 3])
+    assert figures(trace, "requested_time", "processors") == ([3600, 1800, -1], [4, 4, 1])
+    assert figures(trace, "requested_processors", "memory", "status") == ([4] * 3, [2000, 2000, 8000], [1, 0, 1])
+    # a task of an array has no number of its own here
+    told = [(one["JobID"], one["Account"], one["QOS"], one["Nodes"]) for one in extra]
+    assert told == [(job, "physics", "gold", nodes) for job, nodes in (("7", "2"), ("", "1"), ("10", "1"))]
     assert dict(report.counts("left out")) == {
         "that ended before they began, as those cancelled while waiting": 1,
         "records JOB_FINISH that are cut off, or have a form that is not known": 1,
@@ -192,11 +181,8 @@ def workloads():
 
 def test_workloads_of_kueue_and_jobs_of_volcano(tmp_path):
     trace, extra, report = read(tmp_path, workloads(), "kueue")
-    assert trace.wait.tolist() == [60, 20]
-    assert trace.run.tolist() == [600, 60]
-    assert trace.requested_processors.tolist() == [6, 3]
-    assert trace.requested_time.tolist() == [7200, -1]
-    assert trace.status.tolist() == [1, 0]
+    assert figures(trace, "wait", "run", "requested_time") == ([60, 20], [600, 60], [7200, -1])
+    assert figures(trace, "requested_processors", "status") == ([6, 3], [1, 0])
     assert trace.requested_memory.tolist() == [4 * 2 * 1024**2 // 6, 2 * 2 * 1024**2 // 3]
     assert [(one["User"], one["Partition"], one["GPUs"]) for one in extra] == [
         *[("ada", "research", "4"), ("bob", "default", "2")]

@@ -4,9 +4,10 @@ import csv
 import gzip
 import io
 import sys
+from importlib import resources
 
 import pytest
-from logs import EAGLE, misread, written
+from logs import EAGLE, figures, misread, written
 from table_map import OWN_MAP
 
 from hdeeprm_like.cluster.account import Account
@@ -122,11 +123,8 @@ def test_frontiers_swf_of_21_fields(tmp_path):
     path = tmp_path / "frontier.swf"
     path.write_text(lines)
     trace, _, report = written(read_table(path, read_map("frontier"), Account("x", form="y")), tmp_path / "out")
-    assert trace.submit.tolist() == [0, 5]
-    assert trace.wait.tolist() == [10, -1]
-    assert trace.run.tolist() == [100, 50]
-    assert trace.requested_memory.tolist() == [2048, -1]
-    assert trace.status.tolist() == [1, 0]
+    assert figures(trace, "submit", "wait", "run") == ([0, 5], [10, -1], [100, 50])
+    assert figures(trace, "requested_memory", "status") == ([2048, -1], [1, 0])
     assert not misread(report)
     assert not any(line.startswith("UnixStartTime") for line in trace.header)
 
@@ -175,6 +173,4 @@ def as_csv(*rows):
 
 
 def toml(name):
-    from importlib import resources
-
     return resources.files("hdeeprm_like.importers").joinpath("maps", f"{name}.toml").read_text()

@@ -36,23 +36,21 @@ def test_forms_of_a_time(text, seconds):
     assert clock().read([text], "Submit").first.tolist() == [seconds]
 
 
-@pytest.mark.parametrize("text", ["Unknown", "None", "", "N/A", "1970-01-01T00:00:00", "0"])
-def test_times_that_are_not_known(text):
+@pytest.mark.parametrize(
+    ("text", "misread_times"),
+    [
+        *((text, 0) for text in ("Unknown", "None", "", "N/A", "0")),
+        *((f"1970-01-01T{time}", 0) for time in ("00:00:00", "12:00:00")),  # the first day of 1970 stands for no time
+        ("2024-13-10T10:00:00", 1),
+        *((f"2024-01-10T{time}", 1) for time in ("10:00:0Z", "10:00:-1", "10+1:00:0")),  # only look like times
+    ],
+)
+def test_times_that_are_not_known_or_none_are_told_apart_and_the_others_are_read(text, misread_times):
     times = clock()
-    assert np.isnan(times.read([text, "2024-01-10T10:00:00"], "Start").first).tolist() == [True, False]
-    assert misread(times.report) == {}
-
-
-def test_a_time_that_is_none_is_counted_and_the_others_are_read():
-    times = clock()
-    assert np.isnan(times.read(["2024-13-10T10:00:00", "2024-01-10T10:00:00"], "End").first).tolist() == [True, False]
-    assert misread(times.report) == {"End": 1}
-
-
-@pytest.mark.parametrize("text", ["2024-01-10T10:00:0Z", "2024-01-10T10:00:-1", "2024-01-10T10+1:00:0"])
-def test_what_only_looks_like_a_time_warns_of_nothing(text):
-    times = clock().read([text, "2024-01-10T10:00:00"], "End")
-    assert times.first[1] == 1704880800
+    found = times.read([text, "2024-01-10T10:00:00"], "Start").first
+    assert misread(times.report) == ({"Start": misread_times} if misread_times else {})
+    assert np.isnan(found[0])
+    assert found[1] == 1704880800
 
 
 def test_a_form_of_the_sites_own():
@@ -126,10 +124,3 @@ def test_times_that_no_clock_showed_are_told(tmp_path):
     row |= {"End": "2024-03-31T05:00:00", "Elapsed": "01:00:00"}
     _, _, report = imported(log(tmp_path, row), zone="Europe/Madrid")
     assert "2 times are in an hour that spring leaves out" in report.text()
-
-
-def test_a_time_of_the_first_day_of_1970_stands_for_no_time():
-    clock = WallClock(None, None, Account("log", form="sacct"))
-    found = clock.read(["1970-01-01T12:00:00", "1970-01-02T12:00:00"], "Start").first
-    assert np.isnan(found[0])
-    assert found[1] == 36 * 3600.0

@@ -3,9 +3,9 @@
 import json
 
 import pytest
+from robust_inputs import printed
 
 from hdeeprm_like import load_platform
-from hdeeprm_like.cli.main import main
 from hdeeprm_like.launch.peers import Peer, docker_words
 
 LINK = {"type": "InfiniBand QDR", "latency": "0us"}
@@ -41,7 +41,7 @@ def options(tmp_path):
 
 
 def launched(options, output, *more):
-    assert main(["launch", "-o", str(options), "--output", str(output), *more]) == 0
+    printed("launch", "-o", options, "--output", output, *more)
     return [(output / name).read_text() for name in FILES]
 
 
@@ -60,9 +60,9 @@ def test_the_files_of_speeds_are_inputs_in_the_folder_of_the_run(options, tmp_pa
     assert SPEEDS in json.loads((tmp_path / "run" / "run.json").read_text())["files"]
     words = Peer("docker", docker_words("image", str(tmp_path / "run")), folder="/there").command(tmp_path / "run", "")
     assert "/there/platform.xml" in words
-    assert main(["clean", "-q", "--soft", str(tmp_path / "run")]) == 0
+    printed("clean", "-q", "--soft", tmp_path / "run")
     assert (tmp_path / "run" / SPEEDS).exists()
-    assert main(["clean", "-q", str(tmp_path / "run")]) == 0
+    printed("clean", "-q", tmp_path / "run")
     assert list((tmp_path / "run").iterdir()) == []
 
 

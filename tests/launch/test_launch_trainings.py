@@ -78,31 +78,36 @@ def _type(content):
 def test_a_training_is_the_same_message_by_message_as_in_process(options, agent, tmp_path):
     for name in ("here", "there"):
         (tmp_path / name).mkdir()
-    launch(RunByRun(learner_of(tmp_path, options, agent), True), tmp_path / "here", RUNS, progress=False)
-    learner = learner_of(tmp_path, options, agent)
-    launch_batsim(RunByRun(learner, True), tmp_path / "there", EMBEDDED, runs=RUNS, progress=False)
+        launched(learner_of(tmp_path, options, agent), tmp_path / name, batsim=name == "there", log=True)
     assert_the_same_training(tmp_path / "here", tmp_path / "there")
+
+
+def launched(learner, output, batsim=False, log=False, peer=EMBEDDED, runs=RUNS):
+    """The record of a launch that trains, in process or message by message."""
+    training = RunByRun(learner, log)
+    if batsim:
+        return launch_batsim(training, output, peer, runs=runs, progress=False)
+    return launch(training, output, runs, progress=False).record
 
 
 @pytest.mark.parametrize("batsim", [False, True], ids=["in process", "messages"])
 def test_an_agent_that_learns_from_several_episodes_at_a_time_is_not_launched_to_train(batsim, tmp_path):
     learner = learner_of(tmp_path, *next(iter(ONLY_TRAINED.items())))
     if batsim:
-        run = launch_batsim(RunByRun(learner), tmp_path / "out", EMBEDDED, runs=1, progress=False)
-        assert "several episodes" in run["problem"]
+        assert "several episodes" in launched(learner, tmp_path / "out", batsim, runs=1)["problem"]
     else:
         with pytest.raises(OptionsError, match="several episodes"):
-            launch(RunByRun(learner), tmp_path / "out", 1, progress=False)
+            launched(learner, tmp_path / "out", runs=1)
 
 
 # starts a server for each of three runs, twice
 @pytest.mark.more
 @pytest.mark.parametrize("version", ["batsim", "batsim5"])
 def test_a_training_is_the_same_over_a_socket_as_in_process(version, tmp_path):
-    launch(RunByRun(learner_of(tmp_path, "ppo", "ppo", jobs=150), True), tmp_path / "here", RUNS, progress=False)
     peer = peer_of(version, tmp_path / "there", command=f"hdeeprm-like {version}", timeout=300)
-    learner = learner_of(tmp_path, "ppo", "ppo", jobs=150)
-    launch_batsim(RunByRun(learner, True), tmp_path / "there", peer, runs=RUNS, progress=False)
+    for name in ("here", "there"):
+        learner = learner_of(tmp_path, "ppo", "ppo", jobs=150)
+        launched(learner, tmp_path / name, batsim=name == "there", log=True, peer=peer)
     assert_the_same_training(tmp_path / "here", tmp_path / "there")
 
 
@@ -116,16 +121,12 @@ def test_the_learning_rate_falls_from_run_to_run(batsim, tmp_path):
         step(loss, largest_gradient)
 
     learner.agent.step = noting
-    if batsim:
-        launch_batsim(RunByRun(learner), tmp_path / "out", EMBEDDED, runs=RUNS, progress=False)
-    else:
-        launch(RunByRun(learner), tmp_path / "out", RUNS, progress=False)
+    launched(learner, tmp_path / "out", batsim)
     assert rates == pytest.approx([0.004, 0.003, 0.002])
 
 
 def test_the_files_of_a_training_are_those_of_its_last_run_and_its_logs_have_a_line_for_each(tmp_path):
-    learner = learner_of(tmp_path, "reinforce", "reinforce")
-    run = launch(RunByRun(learner), tmp_path / "out", RUNS, progress=False).record
+    run = launched(learner_of(tmp_path, "reinforce", "reinforce"), tmp_path / "out")
     rewards = [float(line) for line in (tmp_path / "out" / "rewards.log").read_text().split()]
     makespans = [float(line) for line in (tmp_path / "out" / "makespans.log").read_text().split()]
     assert len(rewards) == len(makespans) == RUNS

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from batsim_talk import jobs_of
+from robust_inputs import LEARNER, printed, refused
 from small import RUN_FILES
 
 from hdeeprm_like.cli.main import main
@@ -33,8 +34,8 @@ def experiment(folder, jobs, profiles, platform=None, **more):
         "workload_file_path": "jobs.json",
         "platform_file_path": str(platform or "platform.json"),
         "policy": "sjf+easy",
-    }
-    (folder / "exp.json").write_text(json.dumps(options | more))
+    } | more
+    (folder / "exp.json").write_text(json.dumps({key: one for key, one in options.items() if one is not None}))
     return str(folder / "exp.json")
 
 
@@ -105,36 +106,27 @@ def test_jobs_of_all_kinds_are_played(tmp_path):
         ({"type": "nonsense"}, {"walltime": 3}, "nonsense"),
         ({"type": "parallel", "cpu": [1, "x"], "com": []}, {}, "cpu[1]: is 'x'; a number from 0 to 1e+30 is needed"),
     ],
-)  # fmt: skip
-def test_what_cannot_be_played_is_one_line(profile, more, message, tmp_path, capsys):
+)
+def test_what_cannot_be_played_is_one_line(profile, more, message, tmp_path):
     jobs = [{"id": 1, "subtime": 0, "res": 1, "profile": "s"} | more]
     path = experiment(tmp_path, jobs, {"s": profile}, network=True)
-    assert main(["launch", "-q", "-o", path, "--output", str(tmp_path / "out")]) == 2
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1
+    assert message in refused("launch", "-q", "-o", path, "--output", tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def training(folder, jobs, profiles):
+    """The words of a training on jobs that send."""
+    learning = {"agent": {"type": "LEARNING", "run": "train", "gamma": 0.99, "lr": 0.01, "hidden": 4}}
+    path = experiment(folder, jobs, profiles, policy=None, network=True, pybatsim=learning)
+    return "train", "-q", "-o", path, *LEARNER, "--episodes", "2", "--output", folder / "out"
 
 
 @pytest.mark.more  # compiles one more kind of run
 def test_an_agent_is_trained_with_it(tmp_path):
-    learning = {"agent": {"type": "LEARNING", "run": "train", "gamma": 0.99, "lr": 0.01, "hidden": 4}}
-    path = experiment(tmp_path, JOBS, {"s": SENDING}, network=True, pybatsim=learning)
-    options = json.loads(Path(path).read_text())
-    del options["policy"]
-    Path(path).write_text(json.dumps(options))
-    words = ["-q", "-o", path, "--agent", f"{ROOT / 'agents' / 'reinforce.py'}", "--episodes", "2"]
-    assert main(["train", *words, "--output", str(tmp_path / "out")]) == 0
+    printed(*training(tmp_path, JOBS, {"s": SENDING}))
 
 
-def test_training_refuses_profiles_that_only_the_server_knows(tmp_path, capsys):
-    learning = {"agent": {"type": "LEARNING", "run": "train", "gamma": 0.99, "lr": 0.01, "hidden": 4}}
+def test_training_refuses_profiles_that_only_the_server_knows(tmp_path):
     jobs = [{"id": 1, "subtime": 0, "res": 2, "profile": "c", "walltime": 9}]
-    profiles = {"s": SENDING, "c": {"type": "composed", "seq": ["s"]}}
-    path = experiment(tmp_path, jobs, profiles, network=True, pybatsim=learning)
-    options = json.loads(Path(path).read_text())
-    del options["policy"]
-    Path(path).write_text(json.dumps(options))
-    agent = f"{ROOT / 'agents' / 'reinforce.py'}"
-    assert main(["train", "-q", "-o", path, "--agent", agent, "--output", str(tmp_path / "out")]) != 0
-    assert "job w0!1: profile 'c': only launch simulates its type" in capsys.readouterr().err
+    words = training(tmp_path, jobs, {"s": SENDING, "c": {"type": "composed", "seq": ["s"]}})
+    assert "job w0!1: profile 'c': only launch simulates its type" in refused(*words)

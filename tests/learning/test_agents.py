@@ -2,12 +2,12 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from agents_for_tests import APPENDIX_G, ClassicAgent, FixedSequence, RandomAgent
+from shipped import shipped
 from torch import nn
 from toy import ACTIONS, LAYOUT, NAMES, PLACES, Walk
 
@@ -16,8 +16,6 @@ from hdeeprm_like.errors import AgentError
 from hdeeprm_like.learning.agents import LearningAgent, PolicyLearningAgent, ValueLearningAgent, entropy
 from hdeeprm_like.learning.loading import build_agent, load_agent_class
 from hdeeprm_like.learning.training import play_episodes
-
-AGENTS = Path(__file__).parents[2] / "agents"
 
 OPTIONS = {"gamma": 0.9, "hidden": 8, "lr": 0.01}
 
@@ -139,6 +137,14 @@ def test_a_critic_alone_does_not_decide():
         Critic().act(np.ones(PLACES + 1, np.float32), np.ones(ACTIONS, bool))
 
 
+@pytest.mark.parametrize("name", ["adam", "rmsprop"])
+def test_an_agent_without_layers_learns_nothing(name):
+    agent = ValueLearningAgent()
+    agent.optimizer_name = name
+    with pytest.raises(AgentError, match="ValueLearningAgent has no layer whose weights it can learn"):
+        agent.optimizer.zero_grad()
+
+
 def test_an_agent_of_another_kind_writes_choose_and_loss():
     class Greedy(LearningAgent):
         def __init__(self):
@@ -177,17 +183,14 @@ def test_what_goes_wrong_in_a_users_agent_is_reported_with_file_and_line(tmp_pat
         agent.act(np.ones(PLACES + 1, np.float32), np.ones(ACTIONS, bool))
 
 
-def test_an_exception_in_a_users_loss_is_reported_with_file_and_line(tmp_path):
-    source = APPENDIX_G + "\n    def loss(self, batch):\n        return 1 / 0\n"
+@pytest.mark.parametrize(
+    ("loss", "said"),
+    [("1 / 0", "17: ZeroDivisionError"), ("self.input.weight.sum() * float('inf')", r"\d+: the loss is -?inf")],
+)
+def test_a_users_loss_that_fails_or_is_no_number_is_reported_with_file_and_line(tmp_path, loss, said):
+    source = f"{APPENDIX_G}\n    def loss(self, batch):\n        return {loss}\n"
     agent = agent_in(tmp_path, source)
-    with pytest.raises(AgentError, match=rf"my_agent\.py:{line_of(source, '1 / 0')}: ZeroDivisionError"):
-        agent.learn(play_episodes(agent, [Walk()]))
-
-
-def test_a_loss_that_is_no_number_is_refused(tmp_path):
-    source = APPENDIX_G + "\n    def loss(self, batch):\n        return self.input.weight.sum() * float('inf')\n"
-    agent = agent_in(tmp_path, source)
-    with pytest.raises(AgentError, match=r"my_agent\.py:\d+: the loss is -?inf"):
+    with pytest.raises(AgentError, match=rf"my_agent\.py:{said}"):
         agent.learn(play_episodes(agent, [Walk()]))
 
 
@@ -221,9 +224,8 @@ assert len(NAMES) == ACTIONS
 
 @pytest.mark.parametrize(("name", "weights"), [("reinforce", 7 * 20 + 21 * 3), ("actor_critic", 7 * 20 + 21 * 4)])
 def test_a_list_of_units_is_one_layer_each(name, weights):
-    agent_class = load_agent_class(str(AGENTS / f"{name}.py"))
-    agent = build_agent(agent_class, {"gamma": 0.9, "hidden": [20]}, plain_layout((6,), "abc"))
+    agent, deeper, as_before = (
+        shipped(name, {"gamma": 0.9, "hidden": hidden}, plain_layout((6,), "abc")) for hidden in ([20], [16] * 4, 16)
+    )
     assert sum(one.numel() for one in agent.parameters()) == weights
-    deeper = build_agent(agent_class, {"gamma": 0.9, "hidden": [16] * 4}, plain_layout((6,), "abc"))
-    as_before = build_agent(agent_class, {"gamma": 0.9, "hidden": 16}, plain_layout((6,), "abc"))
     assert all(map(torch.equal, deeper.state_dict().values(), as_before.state_dict().values()))

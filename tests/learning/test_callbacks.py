@@ -1,20 +1,17 @@
 """Whoever follows a training gets its figures: Weights & Biases and MLflow, here by stand-ins, or one's own class."""
 
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from toy import LAYOUT, NAMES, Walk
+from shipped import shipped
+from toy import NAMES, Walk
 
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.learning.callbacks import MLflow, WeightsAndBiases, callbacks_named
-from hdeeprm_like.learning.loading import build_agent, load_agent_class
 from hdeeprm_like.learning.training import Played, Training
 from hdeeprm_like.option_sections import TrainingSection
-
-AGENTS = Path(__file__).parents[2] / "agents"
 
 
 class Notebook:
@@ -68,9 +65,9 @@ class FakeMlflow(Notebook):
 
 def trained(folder, *callbacks, episodes=2, resume=False, **options):
     options = TrainingSection(episodes=episodes, envs=1, checkpoint_every=1, **options)
-    agent = build_agent(load_agent_class(str(AGENTS / "reinforce.py")), {"gamma": 0.9}, LAYOUT)
-    evaluation = Walk if options.evaluate_every else None
-    Training(agent, Played(Walk, NAMES, evaluation), folder, options).run(resume, quiet=True, callbacks=callbacks)
+    played = Played(Walk, NAMES, Walk if options.evaluate_every else None)
+    agent = shipped("reinforce", {"gamma": 0.9})
+    Training(agent, played, folder, options).run(resume, quiet=True, callbacks=callbacks)
 
 
 def test_a_callback_gets_the_beginning_each_episode_each_evaluation_and_the_end(tmp_path):

@@ -5,14 +5,15 @@ import json
 import numpy as np
 import pytest
 import torch
+from shipped import shipped
 from test_rollout import Counters, Odd
-from toy import LAYOUT, Walk, optimum
+from toy import Walk, optimum
 
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.decision.episode import Episode
 from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.learning import training
 from hdeeprm_like.learning.agents import Batch
-from hdeeprm_like.learning.loading import build_agent, load_agent_class
 from hdeeprm_like.learning.ppo import Advantages
 from hdeeprm_like.learning.rollout import batched_rollout, rollout_by_parts
 from hdeeprm_like.learning.training import Played, Training, evaluate, play_episodes
@@ -21,14 +22,8 @@ from hdeeprm_like.option_sections import TrainingSection
 CPU = torch.device("cpu")
 
 
-@pytest.fixture(autouse=True)
-def in_the_repository(monkeypatch, request):
-    monkeypatch.chdir(request.config.rootpath)
-
-
 def walker(file="ppo", **options):
-    given = {"gamma": 1.0, "hidden": 16, "lr": 0.01, **options}
-    return build_agent(load_agent_class(f"agents/{file}.py"), given, LAYOUT, seed=2)
+    return shipped(file, {"gamma": 1.0, "hidden": 16, "lr": 0.01, **options}, seed=2)
 
 
 def test_learning_rate_and_entropy_go_linearly_to_their_ends():
@@ -174,11 +169,11 @@ EXPERIMENT = {
 }
 
 
-def trained(tmp_path, file, config, name="run", **training):
+def trained(tmp_path, file, config, name="run", **changes):
     content = json.loads(json.dumps(EXPERIMENT))
     content["platform_file_path"] = str(config.rootpath / "platforms/pool_64.csv")
-    content["pybatsim"]["agent"] |= training.pop("agent", {})
-    content["training"] |= training
+    content["pybatsim"]["agent"] |= changes.pop("agent", {})
+    content["training"] |= changes
     path = tmp_path / f"{name}.json"
     path.write_text(json.dumps(content))
     line = ["train", "-q", "--options", str(path), "--agent", f"agents/{file}.py", "--output", str(tmp_path / name)]
@@ -200,8 +195,6 @@ def trained(tmp_path, file, config, name="run", **training):
 )
 def test_a_training_is_resumed_to_the_same_weights(agent, options, tmp_path, pytestconfig, monkeypatch):
     assert trained(tmp_path, agent, pytestconfig, "whole", **json.loads(json.dumps(options)))[0] == 0
-    from hdeeprm_like.learning import training
-
     learn, learned = training.learn_from, []
 
     def interrupted(agent, played):
@@ -250,12 +243,9 @@ def test_ppo_learns_the_toy_from_parts_of_its_episodes(tmp_path):
 
 def split(walk):
     """The two halves of an episode."""
-    first, second = (
-        Episode(walk.observations[s], walk.masks[s], walk.actions[s], walk.rewards[s], walk.times[s], 0.0)
-        for s in (slice(0, 5), slice(5, 10))
-    )
+    columns = (walk.observations, walk.masks, walk.actions, walk.rewards, walk.times)
     then = walk.observations[5], walk.masks[5]
-    return [Episode(first.observations, first.masks, first.actions, first.rewards, first.times, 5.0, then), second]
+    return [Episode(*(own[:5] for own in columns), 5.0, then), Episode(*(own[5:] for own in columns), 0.0)]
 
 
 # compiles one more kind of run

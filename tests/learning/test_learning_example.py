@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from shipped import shipped
 from toy import numbers_in
 
 from hdeeprm_like.decision.layout import plain_layout
 from hdeeprm_like.experiment import space_of
 from hdeeprm_like.formats.platform_json import read_platform
 from hdeeprm_like.formats.workload_json import read_workload
-from hdeeprm_like.learning.loading import build_agent, load_agent_class
 from hdeeprm_like.learning.training import Played, Training, evaluate
 from hdeeprm_like.option_sections import TrainingSection
 from hdeeprm_like.options import EnvOptions
@@ -38,7 +38,7 @@ def learn(plays, folder, seed):
     system = plays(0).system
     names = system.actions.names
     layout = plain_layout(system.observer.shape, names)
-    agent = build_agent(load_agent_class(str(ROOT / "agents/reinforce.py")), options, layout, seed=seed)
+    agent = shipped("reinforce", options, layout, seed)
     section = TrainingSection.model_validate(OPTIONS["training"])
     Training(agent, Played(plays, names), folder, section).run(quiet=True, callbacks=())
     probabilities = np.array(json.loads((folder / "probs.json").read_text())["probs"])

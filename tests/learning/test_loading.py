@@ -33,31 +33,24 @@ def test_paths_are_relative_to_the_current_folder(tmp_path, monkeypatch):
     assert load_agent_class("my_agent.py").__name__ == "MyLearningAgent"
 
 
-def test_several_classes_and_no_name_are_refused_with_all_of_them(tmp_path):
-    path = written(tmp_path, TWO)
-    with pytest.raises(AgentError, match=r"my_agent\.py:MyLearningAgent, .*my_agent\.py:Another"):
-        load_agent_class(str(path))
-    assert load_agent_class(f"{path}:Another").__name__ == "Another"
-
-
-def test_a_name_that_is_not_there_is_refused_with_the_nearest(tmp_path):
-    path = written(tmp_path, TWO)
-    with pytest.raises(AgentError, match="did you mean 'Another'"):
-        load_agent_class(f"{path}:Anoter")
+def test_of_several_classes_one_is_named(tmp_path):
+    assert load_agent_class(f"{written(tmp_path, TWO)}:Another").__name__ == "Another"
 
 
 @pytest.mark.parametrize(
-    ("source", "said"),
+    ("source", "name", "said"),
     [
-        ("x = 1\n", "has no class on"),
-        ("def f(:\n", r"my_agent\.py:1: invalid syntax"),
-        ("import math\nmath.sqrt(-1)\n", r"my_agent\.py:2: ValueError"),
-        ("import hdeeprm_lik\n", r"my_agent\.py:1: ModuleNotFoundError"),
+        (TWO, "", r"my_agent\.py:MyLearningAgent, .*my_agent\.py:Another"),
+        (TWO, ":Anoter", "did you mean 'Another'"),
+        ("x = 1\n", "", "has no class on"),
+        ("def f(:\n", "", r"my_agent\.py:1: invalid syntax"),
+        ("import math\nmath.sqrt(-1)\n", "", r"my_agent\.py:2: ValueError"),
+        ("import hdeeprm_lik\n", "", r"my_agent\.py:1: ModuleNotFoundError"),
     ],
 )
-def test_a_file_without_an_agent_is_refused_in_one_line(tmp_path, source, said):
+def test_a_file_without_the_agent_is_refused_in_one_line(tmp_path, source, name, said):
     with pytest.raises(AgentError, match=said) as refused:
-        load_agent_class(str(written(tmp_path, source)))
+        load_agent_class(f"{written(tmp_path, source)}{name}")
     assert "\n" not in str(refused.value)
 
 
@@ -66,6 +59,7 @@ def test_a_file_may_import_its_neighbours(tmp_path):
     load_agent_class(str(written(tmp_path, "from shared_numbers import WIDTH\n" + APPENDIX_G)))
 
 
+MISSPELT = APPENDIX_G.replace("hidden, action_size)\n\n", "hiden, action_size)\n\n")
 OWN_OPTION = APPENDIX_G.replace("observation_size):", "observation_size, temperature=1.0):").replace(
     "self.input =", "self.temperature = temperature\n        self.input ="
 )
@@ -78,23 +72,23 @@ def test_further_options_reach_the_constructor_by_name(tmp_path):
     assert (agent.input.in_features, agent.output.out_features) == (6, 3)
 
 
-def test_an_option_that_the_agent_does_not_know_is_refused_with_the_nearest(tmp_path):
-    kind = load_agent_class(str(written(tmp_path, OWN_OPTION)))
-    with pytest.raises(OptionsError, match=r"agent\.temperatur: .*did you mean 'temperature'"):
-        build_agent(kind, {"gamma": 0.9, "hidden": 4, "temperatur": 2.5}, LAYOUT)
-
-
-def test_an_option_that_the_agent_needs_is_asked_for(tmp_path):
-    kind = load_agent_class(str(written(tmp_path, APPENDIX_G)))
-    with pytest.raises(OptionsError, match="wants the agent option 'hidden'"):
-        build_agent(kind, {"gamma": 0.9}, LAYOUT)
-
-
-def test_an_exception_in_the_constructor_is_reported_with_file_and_line(tmp_path):
-    source = APPENDIX_G.replace("hidden, action_size)\n\n", "hiden, action_size)\n\n")
+@pytest.mark.parametrize(
+    ("source", "options", "error", "said"),
+    [
+        (
+            OWN_OPTION,
+            {"hidden": 4, "temperatur": 2.5},
+            OptionsError,
+            r"agent\.temperatur: .*did you mean 'temperature'",
+        ),
+        (APPENDIX_G, {}, OptionsError, "wants the agent option 'hidden'"),
+        (MISSPELT, {"hidden": 4}, AgentError, r"my_agent\.py:10: NameError.*hiden"),
+    ],
+)
+def test_an_agent_that_cannot_be_made_is_refused_with_what_would_be_right(tmp_path, source, options, error, said):
     kind = load_agent_class(str(written(tmp_path, source)))
-    with pytest.raises(AgentError, match=r"my_agent\.py:10: NameError.*hiden"):
-        build_agent(kind, {"gamma": 0.9, "hidden": 4}, LAYOUT)
+    with pytest.raises(error, match=said):
+        build_agent(kind, {"gamma": 0.9, **options}, LAYOUT)
 
 
 def test_the_same_seed_gives_the_same_weights(tmp_path):

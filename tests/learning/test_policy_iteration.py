@@ -2,11 +2,11 @@
 
 import csv
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from shipped import AGENTS, shipped
 from small import jobs
 from test_training import assert_same
 
@@ -17,7 +17,6 @@ from hdeeprm_like.decision.rewards import OBJECTIVES
 from hdeeprm_like.errors import AgentError
 from hdeeprm_like.learning.checkpoint import read_checkpoint
 from hdeeprm_like.learning.comparisons import improve
-from hdeeprm_like.learning.loading import build_agent, load_agent_class
 from hdeeprm_like.learning.paired_rollouts import PairedRollouts
 from hdeeprm_like.learning.policy_iteration import PolicyIteration, validation_of
 from hdeeprm_like.learning.weights import weights_of
@@ -25,7 +24,6 @@ from hdeeprm_like.option_sections import PolicyIterationSection
 from hdeeprm_like.run.batch import FIGURES
 from hdeeprm_like.run.episodes import Plays
 
-AGENTS = Path(__file__).parents[2] / "agents"
 WAIT = {OBJECTIVES["wait"]: 1.0}
 ORDERS = Space(  # the longest job first, or the shortest one
     actions=["ljf+greedy", "sjf+greedy"],
@@ -46,14 +44,14 @@ def crowded(number):
     return jobs(submit=np.sort(rng.integers(0, 60, 12)), seconds=rng.choice([5, 20, 400], 12))
 
 
-def plays_of(space, jobs=crowded, cores=1, clock="textbook"):
-    return Plays(pool(cores), jobs, space, limits_of=crowded(0), clock=clock)
+def plays_of(space, jobs=crowded, clock="textbook"):
+    return Plays(pool(1), jobs, space, limits_of=crowded(0), clock=clock)
 
 
-def agent_of(space, file="ppo.py", cores=1, **options):
-    layout = space.layout(pool(cores), crowded(0).limits())
+def agent_of(space, file="ppo", **options):
+    layout = space.layout(pool(1), crowded(0).limits())
     options = {"gamma": 1.0, "hidden": [16], "lr": 0.01} | options
-    return build_agent(load_agent_class(str(AGENTS / file)), options, layout, seed=1), layout
+    return shipped(file, options, layout, seed=1), layout
 
 
 def sampling(**changes):
@@ -83,10 +81,17 @@ def test_jobs_that_wait_when_the_branches_end_are_charged():
     assert pairs.gains.max() == pytest.approx(12.0)
 
 
-@pytest.mark.parametrize("file", ["kernel.py", "attention.py"])
-def test_actions_that_start_jobs_are_refused(file):
-    agent, layout = agent_of(SLOTS, file, hidden=[8] if file == "kernel.py" else 8)
-    with pytest.raises(AgentError, match="compares policies"):
+@pytest.mark.parametrize(
+    ("file", "hidden", "why"),
+    [
+        ("kernel", [8], "compares policies"),  # its actions start jobs
+        ("attention", 8, "compares policies"),
+        ("recurrent", 8, "without a memory"),
+    ],
+)
+def test_agents_that_start_jobs_or_remember_are_refused(file, hidden, why):
+    agent, layout = agent_of(SLOTS, file, hidden=hidden)
+    with pytest.raises(AgentError, match=why):
         PairedRollouts(agent, plays_of(SLOTS), layout, sampling())
 
 
@@ -214,12 +219,6 @@ def test_a_training_goes_on_with_other_validation_episodes(tmp_path):
     trained(tmp_path, iterations=1)
     trained(tmp_path, iterations=2, resume=True, validated=5)
     assert len(rows(tmp_path / "progress.csv")) == 2
-
-
-def test_agents_that_remember_are_refused():
-    agent, layout = agent_of(SLOTS, "recurrent.py", hidden=8)
-    with pytest.raises(AgentError, match="without a memory"):
-        PairedRollouts(agent, plays_of(SLOTS), layout, sampling())
 
 
 def test_episodes_without_a_choice_are_refused():

@@ -1,47 +1,30 @@
 """PPO on a toy problem with a known optimum, and beside the implementation that everybody uses."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
-from toy import (
-    ACTIONS,
-    LAYOUT,
-    NAMES,
-    PLACES,
-    START,
-    STEPS,
-    Walk,
-    legal,
-    moves_of,
-    numbers_in,
-    observed,
-    optimum,
-    outcome,
-)
+from shipped import shipped
+from toy import ACTIONS, NAMES, PLACES, START, STEPS, Walk, legal, moves_of, numbers_in, observed, optimum, outcome
 
 from hdeeprm_like.decision.episode import Episode
 from hdeeprm_like.decision.layout import plain_layout
 from hdeeprm_like.errors import OptionsError
-from hdeeprm_like.learning.loading import build_agent, load_agent_class
 from hdeeprm_like.learning.training import Played, Training, evaluate, play_episodes
 from hdeeprm_like.option_sections import TrainingSection
 
-AGENTS = Path(__file__).parents[2] / "agents"
 ENVS, UPDATES = 32, 40
 PPO = {"gamma": 0.99, "lr": 0.003, "hidden": 64, "epochs": 10, "minibatch": 64, "entropy": 0.01, "gae_lambda": 0.95}
 CURVES = PPO | {"epochs": 4}  # what the other implementation is compared with; enough to reach the optimum, and quicker
 CURVE_SEEDS, CURVE_UPDATES = 5, 32
 
 
-def agent_of(file, options, seed):
-    return build_agent(load_agent_class(str(AGENTS / file)), options, LAYOUT, seed=seed)
+def ppo(**options):
+    return shipped("ppo", PPO | options, seed=1)
 
 
-def curve_of_ours(folder, seed, file="ppo.py", options=PPO, envs=ENVS, updates=UPDATES):
+def curve_of_ours(folder, seed, name="ppo", options=PPO, envs=ENVS, updates=UPDATES):
     """Return the agent and the (updates,) mean reward of the episodes of each update."""
-    agent = agent_of(file, options, seed)
+    agent = shipped(name, options, seed=seed)
     settings = TrainingSection(episodes=envs * updates, envs=envs, checkpoint_every=10**6)
     Training(agent, Played(Walk, NAMES), folder, settings).run(quiet=True, callbacks=())
     return agent, np.array(numbers_in(folder / "rewards.log")).reshape(updates, envs).mean(1)
@@ -61,20 +44,20 @@ def test_ppo_finds_the_optimum_of_the_toy(tmp_path):
 # learns the toy that PPO learns
 @pytest.mark.more
 @pytest.mark.parametrize(
-    ("file", "options"),
+    ("name", "options"),
     [
-        ("actor_critic.py", {"gamma": 0.99, "lr": 0.01, "hidden": 32, "entropy": 0.01, "gae_lambda": 0.95}),
-        ("reinforce.py", {"gamma": 0.99, "lr": 0.01, "hidden": 32, "entropy": 0.05}),
-        ("reinforce.py", {"gamma": 0.99, "lr": 0.01, "hidden": 32, "entropy": 0.05, "baseline": "mean"}),
+        ("actor_critic", {"gamma": 0.99, "lr": 0.01, "hidden": 32, "entropy": 0.01, "gae_lambda": 0.95}),
+        ("reinforce", {"gamma": 0.99, "lr": 0.01, "hidden": 32, "entropy": 0.05}),
+        ("reinforce", {"gamma": 0.99, "lr": 0.01, "hidden": 32, "entropy": 0.05, "baseline": "mean"}),
     ],
 )
-def test_the_simpler_algorithms_open_all_three_doors(tmp_path, file, options):
-    agent, _ = curve_of_ours(tmp_path, 0, file, options, updates=150)
+def test_the_simpler_algorithms_open_all_three_doors(tmp_path, name, options):
+    agent, _ = curve_of_ours(tmp_path, 0, name, options, updates=150)
     assert evaluate(agent, Walk, 1)["reward"][0] >= 3.0
 
 
 def test_the_first_step_of_an_update_is_the_plain_policy_gradient():
-    agent = agent_of("ppo.py", PPO | {"epochs": 1, "minibatch": 10**6}, 1)
+    agent = ppo(epochs=1, minibatch=10**6)
     losses = agent.learn(play_episodes(agent, [Walk() for _ in range(8)]))
     assert losses["clipped"] == 0.0
     assert losses["kl"] == pytest.approx(0.0, abs=1e-7)
@@ -82,11 +65,11 @@ def test_the_first_step_of_an_update_is_the_plain_policy_gradient():
 
 
 def test_the_surrogate_is_clipped_and_the_learning_rate_falls_to_nothing():
-    agent = agent_of("ppo.py", PPO | {"lr": 0.05}, 1)
+    agent = ppo(lr=0.05)
     assert agent.learn(play_episodes(agent, [Walk() for _ in range(8)]))["clipped"] > 0.0
     agent.anneal(0.25)
     assert agent.optimizer.param_groups[0]["lr"] == pytest.approx(0.0125)
-    constant = agent_of("ppo.py", PPO | {"lr_decay": "none"}, 1)
+    constant = ppo(lr_decay="none")
     constant.anneal(0.25)
     assert constant.optimizer.param_groups[0]["lr"] == pytest.approx(PPO["lr"])
 
@@ -94,7 +77,7 @@ def test_the_surrogate_is_clipped_and_the_learning_rate_falls_to_nothing():
 def test_an_update_stops_after_the_first_pass_that_moves_the_policy_beyond_one_and_a_half_targets():
     found = []
     for target in (0.0, 2.0, 1.4):  # the second pass moves it by that many targets; the first begins where it is
-        agent = agent_of("ppo.py", PPO | {"minibatch": 10**6, "target_kl": found[0][1] / target if found else 0.0}, 1)
+        agent = ppo(minibatch=10**6, target_kl=found[0][1] / target if found else 0.0)
         found.append(moves_of(agent))
         agent.learn(play_episodes(agent, [Walk() for _ in range(8)]))
     whole, beyond, within = found
@@ -104,7 +87,7 @@ def test_an_update_stops_after_the_first_pass_that_moves_the_policy_beyond_one_a
 
 def test_a_preferred_action_is_likelier_and_the_others_stay_alike():
     seen, mask = torch.zeros(1, PLACES + 1), torch.ones(1, ACTIONS, dtype=torch.bool)
-    agent = agent_of("ppo.py", PPO | {"preference": 2.0}, 1)
+    agent = ppo(preference=2.0)
     before = agent.log_probabilities(seen, mask)[0]
     agent.prefer(2)
     change = (agent.log_probabilities(seen, mask)[0] - before).tolist()
@@ -115,18 +98,18 @@ def test_a_preferred_action_is_likelier_and_the_others_stay_alike():
 
 def test_the_logits_of_a_product_of_choices_add_up():
     seen, mask = torch.rand(1, PLACES + 1), torch.ones(1, ACTIONS, dtype=torch.bool)
-    agent = agent_of("ppo.py", PPO | {"factors": [2, 2], "preference": 3.0}, 1)
+    agent = ppo(factors=[2, 2], preference=3.0)
     agent.prefer(2)  # the second of the first choice, the first of the second
     first, second = agent.actor(seen)[0].split(2)
     assert agent.logits(seen)[0].tolist() == [(a + b).item() for a in first for b in second]
     assert (agent.log_probabilities(seen, mask)[0].argsort(descending=True)[[0, 3]]).tolist() == [2, 1]
     with pytest.raises(OptionsError, match="the product must be the 4 actions"):
-        agent_of("ppo.py", PPO | {"factors": [2, 3]}, 1)
+        ppo(factors=[2, 3])
 
 
 def test_an_action_behind_the_combined_ones_stands_alone():
     seen = torch.rand(1, PLACES + 1)
-    agent = agent_of("ppo.py", PPO | {"factors": [3], "preference": 3.0}, 1)
+    agent = ppo(factors=[3], preference=3.0)
     before = agent.logits(seen)[0]
     assert before.tolist() == agent.actor(seen)[0].tolist()
     agent.prefer(3)
@@ -134,19 +117,19 @@ def test_an_action_behind_the_combined_ones_stands_alone():
 
 
 def test_what_is_looked_at_first_standardizes_features_and_nothing_later_does():
-    agent = agent_of("ppo.py", PPO | {"normalize": True}, 1)
+    agent = ppo(normalize=True)
     rows = 5.0 + 3.0 * torch.randn(1000, PLACES + 1, generator=torch.Generator().manual_seed(0))
     agent.look(rows)
     first = agent.mean.clone()
     agent.look(rows + 100.0)
     assert agent.mean.tolist() == first.tolist() == pytest.approx(rows.mean(0).tolist())
-    plain = agent_of("ppo.py", PPO, 1)
+    plain = ppo()
     plain.look(rows)
     assert plain.seen == 0
 
 
 def test_observations_are_standardized_by_all_that_has_been_learned_from():
-    agent = agent_of("ppo.py", PPO | {"normalize": True}, 1)
+    agent = ppo(normalize=True)
     rows = 5.0 + 3.0 * torch.randn(1000, PLACES + 1, generator=torch.Generator().manual_seed(0))
     rows[:, 0] = 7.0  # never varies
     agent.update_statistics(rows[:300])
@@ -169,15 +152,15 @@ def test_layers_are_as_many_and_as_wide_as_told_and_shared_if_told():
     def widths(layers):
         return [layer.out_features for layer in layers if isinstance(layer, torch.nn.Linear)]
 
-    apart = agent_of("ppo.py", PPO | {"hidden": [32, 16, 8]}, 1)
+    apart = ppo(hidden=[32, 16, 8])
     assert widths(apart.actor) == [32, 16, 8, ACTIONS]
     assert widths(apart.critic) == [32, 16, 8, 1]
     assert all(a is not b for a, b in zip(apart.actor, apart.critic, strict=True))
-    shared = agent_of("ppo.py", PPO | {"hidden": [32, 16], "shared": True}, 1)
+    shared = ppo(hidden=[32, 16], shared=True)
     assert widths(shared.actor) == [32, 16, ACTIONS]
     assert [a is b for a, b in zip(shared.actor, shared.critic, strict=True)] == [True] * 4 + [False]
     with pytest.raises(OptionsError, match="at least one layer is needed"):
-        agent_of("ppo.py", PPO | {"hidden": []}, 1)
+        ppo(hidden=[])
 
 
 def windows(lengths, features, seed):
@@ -197,9 +180,7 @@ def windows(lengths, features, seed):
 def test_what_is_0_at_the_end_of_observations_makes_no_difference_to_learning(shared, monkeypatch):
     episodes = list(windows((200, 1, 90), 50, 3))
     options = PPO | {"hidden": [16, 8], "shared": shared, "epochs": 2, "minibatch": 120}
-    trimmed, whole = (
-        build_agent(load_agent_class(str(AGENTS / "ppo.py")), options, plain_layout((50,), NAMES)) for _ in range(2)
-    )
+    trimmed, whole = (shipped("ppo", options, plain_layout((50,), NAMES)) for _ in range(2))
     seen, masks = torch.from_numpy(episodes[0].observations), torch.from_numpy(episodes[0].masks)
     plain = torch.log_softmax(whole.actor(seen).masked_fill(~masks, -torch.inf), 1)
     torch.testing.assert_close(trimmed.log_probabilities(seen, masks), plain)
@@ -208,7 +189,7 @@ def test_what_is_0_at_the_end_of_observations_makes_no_difference_to_learning(sh
     everything = lambda seen: torch.full((len(seen),), seen.shape[1])  # noqa: E731
     monkeypatch.setitem(type(whole).learn.__globals__, "widths_of", everything)
     assert losses == pytest.approx(whole.learn(episodes), abs=1e-5)
-    before = build_agent(load_agent_class(str(AGENTS / "ppo.py")), options, plain_layout((50,), NAMES)).actor[0].weight
+    before = shipped("ppo", options, plain_layout((50,), NAMES)).actor[0].weight
     assert (trimmed.actor[0].weight - before).abs().max() > 0.001  # it has learned
     for one, other in zip(trimmed.parameters(), whole.parameters(), strict=True):
         torch.testing.assert_close(one, other, atol=1e-4, rtol=1e-3)

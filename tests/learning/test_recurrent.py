@@ -3,27 +3,20 @@
 import numpy as np
 import pytest
 import torch
+from shipped import shipped
 from test_rollout import Counters
 from toy import ACTIONS, NAMES, PLACES, Walk
 
+from hdeeprm_like.decision.episode import Episode
 from hdeeprm_like.decision.layout import plain_layout
 from hdeeprm_like.learning.agents import Batch
-from hdeeprm_like.learning.loading import build_agent, load_agent_class
 from hdeeprm_like.learning.rollout import batched_rollout
 from hdeeprm_like.learning.training import play_episodes
 
-OPTIONS = {"gamma": 1.0, "hidden": 8, "lr": 0.01}
 
-
-def remembering(observed, actions, seed=1):
-    return build_agent(
-        load_agent_class("agents/recurrent.py"), OPTIONS, plain_layout((observed,), NAMES[:actions]), seed=seed
-    )
-
-
-@pytest.fixture(autouse=True)
-def in_the_repository(monkeypatch, request):
-    monkeypatch.chdir(request.config.rootpath)
+def remembering(observed, actions):
+    layout = plain_layout((observed,), NAMES[:actions])
+    return shipped("recurrent", {"gamma": 1.0, "hidden": 8, "lr": 0.01}, layout, seed=1)
 
 
 def told(agent, episode):
@@ -104,8 +97,6 @@ class Echo:
     @property
     def episode(self):
         seen, masks, actions, rewards = map(np.array, zip(*self.arrays, strict=True))
-        from hdeeprm_like.decision.episode import Episode
-
         return Episode(seen, masks, actions, rewards, np.arange(2.0), 2.0)
 
 
@@ -120,7 +111,7 @@ def test_what_only_a_memory_can_learn_is_learned():
     assert [episode.reward for episode in played] == [1.0] * 4
 
 
-def test_an_episode_alone_is_begun_anew(in_the_repository):
+def test_an_episode_alone_is_begun_anew():
     agent = remembering(2, 2)
     agent.greedy = True
     telling = Telling(agent)

@@ -21,11 +21,6 @@ gym = pytest.importorskip("hdeeprm_like.gym")
 SPACE = {"actions": ["sjf+easy", "fcfs+strict", "shortest-high_gflops"], "observation": "minimal"}
 
 
-@pytest.fixture(autouse=True)
-def in_the_repository(monkeypatch, request):
-    monkeypatch.chdir(request.config.rootpath)
-
-
 @pytest.fixture(scope="module")
 def environment():
     return gym.environment("HDeepRM", workload="lublin", platform=16, jobs=20, **SPACE)

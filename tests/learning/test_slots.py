@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from shipped import shipped
 from toy import moves_of
 
 from hdeeprm_like.cluster.pool import pool
@@ -12,7 +13,6 @@ from hdeeprm_like.decision.episode import Episode
 from hdeeprm_like.decision.layout import Block, Layout, plain_layout
 from hdeeprm_like.decision.presets import PRESETS
 from hdeeprm_like.errors import AgentError, OptionsError
-from hdeeprm_like.learning.loading import build_agent, load_agent_class
 from hdeeprm_like.learning.ppo import Advantages
 from hdeeprm_like.learning.slots import RowsOf, spread
 
@@ -37,13 +37,8 @@ def decisions(one, count=200, seed=0):
     return torch.from_numpy(seen), torch.from_numpy(masks)
 
 
-def kernel(one, file="agents/kernel.py", **options):
-    return build_agent(load_agent_class(file), {"gamma": 1.0, **options}, one, seed=3)
-
-
-@pytest.fixture(autouse=True)
-def in_the_repository(monkeypatch, request):
-    monkeypatch.chdir(request.config.rootpath)
+def kernel(one, name="kernel", **options):
+    return shipped(name, {"gamma": 1.0, **options}, one, seed=3)
 
 
 @pytest.mark.parametrize("one", [layout(), layout(waiting=False), layout(nodes=2), layout(nodes=2, waiting=False)])
@@ -163,7 +158,7 @@ def test_rows_hold_waiting_times_that_stand_behind_an_observation():
 
 
 def attention(one, **options):
-    return kernel(one, "agents/attention.py", hidden=8, heads=2, **options)
+    return kernel(one, "attention", hidden=8, heads=2, **options)
 
 
 def test_attention_gives_the_same_probabilities_wherever_the_empty_slots_are():

@@ -11,32 +11,26 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from shipped import shipped
 from toy import ACTIONS, NAMES, PLACES, Walk, numbers_in
 
 from hdeeprm_like.decision.layout import plain_layout
 from hdeeprm_like.errors import AgentError, OptionsError, ResultsError
 from hdeeprm_like.learning.checkpoint import load_agent, read_checkpoint, save_checkpoint
 from hdeeprm_like.learning.constant_policy import best_constant_policy, constant_policy_means
-from hdeeprm_like.learning.loading import build_agent, load_agent_class
 from hdeeprm_like.learning.training import Played, Training, evaluate
 from hdeeprm_like.option_sections import TrainingSection
 
-AGENTS = Path(__file__).parents[2] / "agents"
-OPTIONS = {"gamma": 0.95, "hidden": 8, "lr": 0.01}
 WALKS = Played(Walk, NAMES)
-FILES = ["reinforce.py", "actor_critic.py", "ppo.py"]
+FILES = ["reinforce", "actor_critic", "ppo"]
 
 
-def agent_of(file="reinforce.py", seed=3, observation=PLACES + 1, actions=ACTIONS, **options):
-    return build_agent(
-        load_agent_class(str(AGENTS / file)),
-        OPTIONS | options,
-        plain_layout((observation,), NAMES[:actions]),
-        seed=seed,
-    )
+def agent_of(file="reinforce", seed=3, actions=ACTIONS, **options):
+    layout = plain_layout((PLACES + 1,), NAMES[:actions])
+    return shipped(file, {"gamma": 0.95, "hidden": 8, "lr": 0.01} | options, layout, seed)
 
 
-def trained(folder, episodes=12, file="reinforce.py", resume=False, seed=3, new_episode=Walk, **options):
+def trained(folder, episodes=12, file="reinforce", resume=False, seed=3, new_episode=Walk, **options):
     agent = agent_of(file, seed)
     settings = TrainingSection(**{"episodes": episodes, "envs": 2, "checkpoint_every": 4, **options})
     evaluation = Walk if settings.evaluate_every else None
@@ -224,20 +218,19 @@ def test_resuming_with_another_number_of_envs_is_refused(tmp_path):
         trained(tmp_path, resume=True, envs=3)
 
 
-def test_a_checkpoint_of_another_architecture_is_refused_with_both_shapes(tmp_path):
+@pytest.mark.parametrize(
+    ("other", "names", "said"),
+    [
+        ({"hidden": 16}, NAMES, r"layers\.0\.weight is \(8, 6\) there and \(16, 6\) in Reinforce"),
+        ({"file": "actor_critic"}, NAMES, r"is missing there and \(8, 6\) in ActorCritic"),
+        ({"actions": 3}, NAMES[:3], "4 actions there, 3 here"),
+        ({}, (*NAMES[:3], "close"), "action 3 is 'open' there and 'close' here"),
+    ],
+)
+def test_a_checkpoint_of_another_agent_is_refused_with_what_differs(other, names, said, tmp_path):
     save_checkpoint(tmp_path / "a.pt", agent_of(), NAMES)
-    with pytest.raises(AgentError, match=r"layers\.0\.weight is \(8, 6\) there and \(16, 6\) in Reinforce"):
-        load_agent(agent_of(hidden=16), tmp_path / "a.pt", NAMES)
-    with pytest.raises(AgentError, match=r"is missing there and \(8, 6\) in ActorCritic"):
-        load_agent(agent_of("actor_critic.py"), tmp_path / "a.pt", NAMES)
-
-
-def test_a_checkpoint_of_another_action_space_is_refused(tmp_path):
-    save_checkpoint(tmp_path / "a.pt", agent_of(), NAMES)
-    with pytest.raises(AgentError, match="4 actions there, 3 here"):
-        load_agent(agent_of(actions=3), tmp_path / "a.pt", NAMES[:3])
-    with pytest.raises(AgentError, match="action 3 is 'open' there and 'close' here"):
-        load_agent(agent_of(), tmp_path / "a.pt", (*NAMES[:3], "close"))
+    with pytest.raises(AgentError, match=said):
+        load_agent(agent_of(**other), tmp_path / "a.pt", names)
 
 
 def test_a_saved_agent_acts_as_the_original(tmp_path):

@@ -1,9 +1,67 @@
-"""Random platforms of zones within zones, of every kind of routing, connected by gateways at any depth."""
+"""Random platforms: clusters of every topology, and zones within zones of every kind of routing, at any depth."""
 
-from test_random_zones import cluster_text, watts_text
+from scenarios import HEAD, MASTER
 
-HEAD = '<?xml version="1.0"?>\n<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n<platform version="4.1">'
+SIZES = [2, 2, 3, 4]  # of a torus
 LEAVES = ["Full", "Floyd", "Dijkstra", "DijkstraCache", "Vivaldi", "Vivaldi", "cluster", "None"]
+
+
+def cluster_kind(dice):
+    """A topology, its parameters and its number of hosts."""
+    kind = dice.choice(["FLAT", "FAT_TREE", "TORUS", "DRAGONFLY"])
+    if kind == "FLAT":
+        return kind, "", dice.randint(2, 8)
+    if kind == "TORUS":
+        sizes = [dice.choice(SIZES) for _ in range(dice.randint(1, 3))]
+        hosts = 1
+        for size in sizes:
+            hosts *= size
+        return kind, ",".join(map(str, sizes)), hosts
+    if kind == "DRAGONFLY":
+        routers, chassis, leaves = dice.choice([2, 3, 4]), dice.choice([1, 2, 3]), dice.choice([1, 2])
+        groups = dice.randint(1, routers)
+        links = [dice.randint(1, 3) for _ in range(3)]
+        text = f"{groups},{links[0]};{chassis},{links[1]};{routers},{links[2]};{leaves}"
+        return kind, text, groups * chassis * routers * leaves
+    levels = dice.choice([2, 2, 3])
+    children, parents, parallel = (
+        [dice.choice(some) for _ in range(levels)] for some in ([2, 3, 4], [1, 2, 3], [1, 2])
+    )
+    hosts = 1
+    for number in children:
+        hosts *= number
+    lists = (",".join(map(str, numbers)) for numbers in (children, parents, parallel))
+    return kind, ";".join([str(levels), *lists]), hosts
+
+
+def cluster_text(dice, name):
+    """One cluster, with random links, limiters, loopbacks, backbone, cores and P-states."""
+    kind, parameters, hosts = cluster_kind(dice)
+    more = [f'topology="{kind}" topo_parameters="{parameters}"'] if kind != "FLAT" else []
+    more.append(f'sharing_policy="{dice.choice(["SPLITDUPLEX", "SHARED", "FATPIPE"])}"')
+    if kind in ("FLAT", "TORUS") and dice.random() < 0.3:  # in large others SimGrid has two limiters of one name
+        more.append(f'limiter_link="{dice.uniform(100, 900):.3f}MBps"')
+    if dice.random() < 0.3:
+        more.append(f'loopback_bw="{dice.uniform(500, 9000):.3f}MBps" loopback_lat="{dice.choice([0, 1])}us"')
+    if kind == "FLAT" and dice.random() < 0.5:
+        policy = dice.choice(["SHARED", "FATPIPE"])
+        more.append(f'bb_bw="{dice.uniform(200, 3000):.3f}MBps" bb_lat="10us" bb_sharing_policy="{policy}"')
+    speeds = ",".join(f"{dice.uniform(0.3, 4):.4f}Gf" for _ in range(3))
+    return (
+        f'<cluster id="{name}" prefix="{name}h" suffix="" radical="0-{hosts - 1}" speed="{speeds}" '
+        f'router_id="r_{name}" core="{dice.choice([1, 1, 1, 2, 4])}" bw="{dice.uniform(50, 2000):.3f}MBps" '
+        f'lat="{dice.choice([0, 1, 50])}us" '
+        f'{" ".join(more)}><prop id="wattage_per_state" value="{watts_text(dice)}"/></cluster>'
+    )
+
+
+def watts_text(dice):
+    """W of the three P-states: idle and full, or idle, at the least load and full."""
+    states = []
+    for _ in range(3):
+        idle, least, full = sorted(dice.uniform(5, 300) for _ in range(3))
+        states.append(f"{idle:.3f}:{least:.3f}:{full:.3f}" if dice.random() < 0.7 else f"{idle:.3f}:{full:.3f}")
+    return ", ".join(states)
 
 
 class Maker:
@@ -147,10 +205,19 @@ class Maker:
         return self.around(routing, text), hosts, [point for _, _, points in parts for point in points]
 
 
-def platform_of(dice):
+def clusters_of(dice):
+    """Return a platform of one or two clusters beside the master's zone."""
+    maker = Maker(dice)
+    return beside_the_master(maker, [maker.cluster() for _ in range(dice.choice([1, 1, 2]))])
+
+
+def nested_of(dice):
     """Return a platform of nested zones beside the master's."""
     maker = Maker(dice)
-    parts = [maker.zone(dice.randint(1, 3)) for _ in range(dice.choice([1, 2]))]
-    master = '<zone id="master" routing="Full"><host id="master_host" speed="1Gf"/></zone>'
-    text, _, _ = maker.nest([(master, [], ["master_host"]), *parts], dice.choice(["Full", "Full", "Floyd"]))
+    return beside_the_master(maker, [maker.zone(dice.randint(1, 3)) for _ in range(dice.choice([1, 2]))])
+
+
+def beside_the_master(maker, parts):
+    """Return the text of a platform."""
+    text, _, _ = maker.nest([(MASTER, [], ["master_host"]), *parts], maker.dice.choice(["Full", "Full", "Floyd"]))
     return f"{HEAD}{text}</platform>\n"

@@ -4,10 +4,11 @@ Skipped where the system's Python has no simgrid module. A scenario that differs
 """
 
 import json
-import subprocess
+from functools import partial
 from pathlib import Path
 
 import pytest
+from beside_simgrid import asked, needs_simgrid
 from scenario_scheduler import Scheduler
 from scenarios import scenario_of, shrunk, star, workflow_of
 from wider_scenarios import machines_of, talking_of
@@ -17,8 +18,7 @@ from hdeeprm_like.batsim_server.server import Server
 from hdeeprm_like.batsim_server.simulation import Simulation
 from hdeeprm_like.errors import HDeepRMError
 
-PYTHON = "/usr/bin/python3"
-PEER = Path(__file__).with_name("batsim_peer.py")
+pytestmark = needs_simgrid("3.32")
 TELLS = {  # what is compared of each event
     "SIMULATION_BEGINS": (), "SIMULATION_ENDS": (), "REQUESTED_CALL": (), "NOTIFY": ("type",),
     "JOB_SUBMITTED": ("job_id",), "JOB_COMPLETED": ("job_id", "job_state", "return_code"),
@@ -27,27 +27,11 @@ TELLS = {  # what is compared of each event
 }  # fmt: skip
 
 
-def simgrid_3_32_is_there():
-    try:
-        asked = subprocess.run(
-            [PYTHON, "-c", "import simgrid; assert simgrid.simgrid_version.startswith('3.32')"],
-            capture_output=True,
-            timeout=300,
-        )
-    except OSError:
-        return False
-    return asked.returncode == 0
-
-
-pytestmark = pytest.mark.skipif(not simgrid_3_32_is_there(), reason=f"{PYTHON} cannot import simgrid 3.32")
-
-
 def on_simgrid(scenario, folder):
     """The messages of Batsim's actors, and when each job has started and ended; or why Batsim aborts."""
     path = folder / "scenario.json"
     path.write_text(json.dumps(scenario))
-    done = subprocess.run([PYTHON, str(PEER), str(path)], capture_output=True, text=True, timeout=600, check=True)
-    return json.loads(done.stdout.splitlines()[-1])
+    return asked("batsim_peer.py", path)
 
 
 def on_our_server(scenario, folder):
@@ -190,66 +174,41 @@ def test_a_job_that_ends_when_the_server_begins_to_report_comes_before_or_after_
     assert_the_same(scenario_of(seed, energy=True), tmp_path)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_the_messages_are_those_of_the_actors_on_simgrid(seed, tmp_path):
-    assert_the_same(scenario_of(seed), tmp_path)
-
-
-@pytest.mark.parametrize("seed", range(10, 13))
-def test_the_messages_and_the_energy_of_the_jobs_are_those_of_the_actors_on_simgrid(seed, tmp_path):
-    assert_the_same(scenario_of(seed, energy=True), tmp_path)
-
-
 @pytest.mark.parametrize("seed", [26130009, 26130032])
 def test_two_changes_of_machines_that_end_within_the_time_of_a_message(seed, tmp_path):
     # the energy is read at the end of each, which takes rounds: the second is reported in the message of the first
     assert_the_same(machines_of(seed), tmp_path)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_machines_that_change_their_speed_sleep_leave_and_come_back_do_so_as_on_simgrid(seed, tmp_path):
-    assert_the_same(machines_of(seed), tmp_path)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_jobs_that_talk_and_jobs_of_the_scheduler_run_as_on_simgrid(seed, tmp_path):
-    assert_the_same(talking_of(seed), tmp_path)
-
-
 def test_a_job_that_is_killed_while_its_message_is_on_its_way(tmp_path):
     assert_the_same(talking_of(26140031), tmp_path)  # SimGrid's receiver fails then, and Batsim with it
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_the_messages_of_a_workflow_are_those_of_the_actors_on_simgrid(seed, tmp_path):
-    assert_the_same(workflow_of(seed), tmp_path)
+with_energy = partial(scenario_of, energy=True)
 
 
-@pytest.mark.more  # half a minute
-def test_the_messages_of_60_scenarios_are_those_of_the_actors_on_simgrid(tmp_path):
-    for seed in range(100, 150):
-        assert_the_same(scenario_of(seed, energy=seed % 3 == 0), tmp_path)
-    for seed in range(100, 110):
-        assert_the_same(workflow_of(seed), tmp_path)
+def of_any_kind(seed):
+    """Every third with energy."""
+    return scenario_of(seed, energy=seed % 3 == 0)
 
 
-@pytest.mark.more  # half a minute
-def test_60_scenarios_of_machines_that_change_and_jobs_that_talk_are_those_on_simgrid(tmp_path):
-    for seed in range(100, 130):
-        assert_the_same(machines_of(seed), tmp_path)
-        assert_the_same(talking_of(seed), tmp_path)
-
-
-@pytest.mark.slow  # a quarter of an hour
-def test_the_messages_of_1500_scenarios_are_those_of_the_actors_on_simgrid(tmp_path):
-    for seed in range(1000, 2300):
-        assert_the_same(scenario_of(seed, energy=seed % 3 == 0), tmp_path)
-    for seed in range(1000, 1200):
-        assert_the_same(workflow_of(seed), tmp_path)
-
-
-@pytest.mark.slow  # a quarter of an hour
-def test_2000_scenarios_of_machines_that_change_and_jobs_that_talk_are_those_on_simgrid(tmp_path):
-    for seed in range(1000, 2000):
-        assert_the_same(machines_of(seed), tmp_path)
-        assert_the_same(talking_of(seed), tmp_path)
+@pytest.mark.parametrize(
+    ("make", "seeds"),  # machines that change their speed, sleep, leave and come back; jobs that talk; workflows
+    [
+        *((scenario_of, [seed]) for seed in range(4)),
+        *((with_energy, [seed]) for seed in range(10, 13)),
+        *((make, [seed]) for make in (machines_of, talking_of) for seed in range(3)),
+        *((workflow_of, [seed]) for seed in range(2)),
+        # half a minute each pair
+        *(pytest.param(make, range(100, 130), marks=pytest.mark.more) for make in (machines_of, talking_of)),
+        pytest.param(of_any_kind, range(100, 150), marks=pytest.mark.more),
+        pytest.param(workflow_of, range(100, 110), marks=pytest.mark.more),
+        # a quarter of an hour each pair
+        *(pytest.param(make, range(1000, 2000), marks=pytest.mark.slow) for make in (machines_of, talking_of)),
+        pytest.param(of_any_kind, range(1000, 2300), marks=pytest.mark.slow),
+        pytest.param(workflow_of, range(1000, 1200), marks=pytest.mark.slow),
+    ],
+)
+def test_the_messages_are_those_of_the_actors_on_simgrid(make, seeds, tmp_path):
+    for seed in seeds:
+        assert_the_same(make(seed), tmp_path)

@@ -62,13 +62,7 @@ def difference(seed, folder, network):
 
 
 @pytest.mark.parametrize("network", [False, True], ids=["", "network"])
-def test_jobs_begin_and_end_when_simgrid_says(network, tmp_path):
-    found = {seed: difference(seed, tmp_path, network) for seed in range(6)}
-    assert not any(found.values())
-
-
-@pytest.mark.slow  # minutes of SimGrid
-@pytest.mark.parametrize("network", [False, True], ids=["", "network"])
-def test_jobs_begin_and_end_when_simgrid_says_in_300_worlds(network, tmp_path):
-    found = {seed: difference(seed, tmp_path, network) for seed in range(1000, 1300)}
+@pytest.mark.parametrize("seeds", [range(6), pytest.param(range(1000, 1300), marks=pytest.mark.slow)], ids=str)
+def test_jobs_begin_and_end_when_simgrid_says(seeds, network, tmp_path):
+    found = {seed: difference(seed, tmp_path, network) for seed in seeds}
     assert {seed: what for seed, what in found.items() if what} == {}

@@ -3,10 +3,11 @@
 import random
 
 import pytest
-from test_random_zones import assert_the_same, watts_text
-from test_simgrid import pytestmark, random_task  # noqa: F401 - marks this file
+from beside_simgrid import assert_the_same, needs_simgrid, random_task
+from nested_zones import watts_text
+from scenarios import HEAD, HOSTS
 
-NAMES = ["h0", "h1", "h2", "h3"]
+pytestmark = needs_simgrid()
 
 
 def host_text(dice, name, folder):
@@ -29,22 +30,16 @@ def scenario_of(seed, folder):
     """Tasks on four hosts, and changes of P-states meanwhile."""
     dice = random.Random(seed)
     path = folder / "platform.xml"
-    hosts = "".join(host_text(dice, name, folder) for name in NAMES)
+    hosts = "".join(host_text(dice, name, folder) for name in HOSTS)
     path.write_text(
-        '<?xml version="1.0"?>\n<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n<platform version="4.1">'
-        f'<zone id="z" routing="Full"><host id="master_host" speed="1Gf"/>{hosts}</zone></platform>\n'
+        f'{HEAD}<zone id="z" routing="Full"><host id="master_host" speed="1Gf"/>{hosts}</zone></platform>\n'
     )
-    tasks = [random_task(dice, NAMES, round(i * dice.uniform(0, 2), 3), False, dice.random() < 0.2) for i in range(8)]
-    changes = sorted((round(dice.uniform(0, 12), 3), dice.choice(NAMES), dice.randint(0, 2)) for _ in range(4))
+    tasks = [random_task(dice, HOSTS, round(i * dice.uniform(0, 2), 3), False, dice.random() < 0.2) for i in range(8)]
+    changes = sorted((round(dice.uniform(0, 12), 3), dice.choice(HOSTS), dice.randint(0, 2)) for _ in range(4))
     return {"platform": str(path), "tasks": tasks, "changes": changes, "energy": dice.random() < 0.5}
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_tasks_on_hosts_whose_speed_changes_end_when_simgrid_says(seed, tmp_path):
-    assert_the_same(seed, tmp_path, scenario_of)
-
-
-@pytest.mark.slow  # several minutes of SimGrid
-def test_tasks_on_hosts_whose_speed_changes_end_when_simgrid_says_in_1000_worlds(tmp_path):
-    for seed in range(1000, 2000):
-        assert_the_same(seed, tmp_path, scenario_of)
+@pytest.mark.parametrize("seeds", [range(6), pytest.param(range(1000, 2000), marks=pytest.mark.slow)], ids=str)
+def test_tasks_on_hosts_whose_speed_changes_end_when_simgrid_says(seeds, tmp_path):
+    for seed in seeds:
+        assert_the_same(scenario_of(seed, tmp_path), tmp_path)

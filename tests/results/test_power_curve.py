@@ -4,9 +4,9 @@ import csv
 
 import numpy as np
 import pytest
+from robust_inputs import printed, refused
 from small import jobs, platform, run
 
-from hdeeprm_like.cli.main import main
 from hdeeprm_like.decision.rates import read_rates
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.results.power import at_rates, consumed
@@ -68,20 +68,13 @@ def test_a_tariff_that_makes_no_sense_is_refused(folder, text, told):
         read_rates(rates(folder, text))
 
 
-def test_the_command_prints_cost_and_co2_and_draws_the_power(folder, capsys):
-    path = str(rates(folder, "time,value\n0,3600\n"))
-    table = folder / "table.csv"
-    assert main(["metrics", str(folder), "--short", "--tariff", path, "--carbon", path, "--csv", str(table)]) == 0
-    told = capsys.readouterr().out
+def test_the_command_prints_cost_and_co2_and_draws_the_power_where_there_is_energy(folder):
+    path, table = rates(folder, "time,value\n0,3600\n"), folder / "table.csv"
+    told = printed("metrics", folder, "--short", "--tariff", path, "--carbon", path, "--csv", table)
     assert "cost of the energy" in told
     assert "CO2 (kg)" in told
     assert "cost of the energy,3.05" in table.read_text()
-    assert main(["visual", "power", "--run", str(folder), "--save", str(folder / "power.png")]) == 0
+    printed("visual", "power", "--run", folder, "--save", folder / "power.png")
     assert (folder / "power.png").stat().st_size > 0
-
-
-def test_a_run_without_energy_says_so(folder, capsys):
     (folder / "out_consumed_energy.csv").unlink()
-    path = str(rates(folder, "time,value\n0,1\n"))
-    assert main(["metrics", str(folder), "--tariff", path]) == 2
-    assert "has no out_consumed_energy.csv" in capsys.readouterr().err
+    assert "has no out_consumed_energy.csv" in refused("metrics", folder, "--tariff", path)

@@ -1,3 +1,5 @@
+"""Figures of runs: those that Batsim sums up, and how they are shown beside one another."""
+
 import csv
 import json
 import shutil
@@ -6,13 +8,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from robust_inputs import printed
 
-from hdeeprm_like.cli.main import main
 from hdeeprm_like.cluster.schedule import FIGURES
 from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.results.report import SHORT, format_table, metrics_grid, metrics_table
 
-AGENTS = Path(__file__).parents[2] / "agents"
 GOLDEN = Path(__file__).parents[1] / "golden" / "hdeeprm"
 CONSOLIDATED = GOLDEN / "fixedids_gaia100_shortest-high_gflops"
 SPREAD = GOLDEN / "fixedids_gaia100_shortest-high_mem_bw"
@@ -84,15 +85,11 @@ def test_text_continues_below_when_there_are_many_runs():
     assert text.count("Energy (GJ)") == 3
 
 
-def test_the_short_text_has_the_tail_beside_the_mean(capsys):
-    assert main(["metrics", "--short", str(LONG)]) == 0
-    names = [line[:27].strip() for line in capsys.readouterr().out.splitlines()[3:]]
+def test_the_short_text_has_the_tail_beside_the_mean_and_the_csv_every_figure_with_all_digits(tmp_path):
+    names = [line[:27].strip() for line in printed("metrics", "--short", LONG).splitlines()[3:]]
     assert len(names) == len(SHORT) == 14
     assert {"Mean waiting (hours)", "P95 waiting (days)", "Max waiting (days)", "Utilization (%)"} <= set(names)
-
-
-def test_the_csv_carries_every_figure_with_all_digits(tmp_path):
-    assert main(["metrics", "-q", str(LONG), str(SPREAD), "--csv", str(tmp_path / "m.csv")]) == 0
+    printed("metrics", "-q", LONG, SPREAD, "--csv", tmp_path / "m.csv")
     told = pd.read_csv(tmp_path / "m.csv", index_col="metric")
     assert len(told) == len(FIGURES)
     pd.testing.assert_frame_equal(told, metrics_table([LONG, SPREAD]), rtol=1e-14)
@@ -152,12 +149,10 @@ def test_a_run_without_jobs_has_no_figures(tmp_path):
 def test_users_of_a_trace_are_told_apart_in_the_figures_of_its_run(tmp_path):
     lines = [f"{n} {n} -1 50 1 -1 -1 1 50 -1 1 {user} 1 -1 1 -1 -1 -1" for n, user in enumerate([5, 5, 9, 9] * 4, 1)]
     (tmp_path / "t.swf").write_text("\n".join(lines) + "\n")
-    content = json.loads((AGENTS / "gaia-first-high_gflops.json").read_text())
-    content |= {"platform_file_path": str(AGENTS.parent / "platforms" / "learning.json"), "workload_file_path": "t.swf"}
-    content |= {"nb_resources": None, "nb_jobs": None, "workload": {"runtimes": "trace"}}
+    content = {"seed": 1, "policy": "first-high_gflops", "workload": {"runtimes": "trace"}}
+    content |= {"platform_file_path": "learning", "workload_file_path": "t.swf"}
     (tmp_path / "o.json").write_text(json.dumps(content))
-    line = ["launch", "-q", "--options", str(tmp_path / "o.json"), "--output", str(tmp_path / "run")]
-    assert main([*line, "--log-level", "ERROR"]) == 0
+    printed("launch", "-q", "--options", tmp_path / "o.json", "--output", tmp_path / "run", "--log-level", "ERROR")
     figures = metrics_table([tmp_path / "run"])["run"]
     assert 0.5 <= figures["fairness"] <= 1
     assert 1 <= figures["worst_user"] <= 2
@@ -172,14 +167,17 @@ def test_the_grid_of_bars_is_drawn_for_any_number_of_runs(tmp_path, count):
 
 
 def test_what_is_wrong_with_a_run_is_said_in_one_line(tmp_path):
-    with pytest.raises(ResultsError, match="no such run; give the directory"):
-        metrics_table([tmp_path / "nowhere"])
-    with pytest.raises(ResultsError, match=r"has no out_schedule\.csv; `hdeeprm-like launch` writes it"):
-        metrics_table([tmp_path])
-    with pytest.raises(ResultsError, match="at least one"):
-        metrics_table([])
-    with pytest.raises(ResultsError, match=r"out_jobs\.csv: has no column 'makespan'"):
-        metrics_table([SPREAD / "out_jobs.csv"])
+    (tmp_path / "aborted").mkdir()
+    (tmp_path / "aborted" / "out_jobs.csv").write_text("")
+    for runs, message in (
+        ([tmp_path / "nowhere"], "no such run; give the directory"),
+        ([tmp_path], r"has no out_schedule\.csv; `hdeeprm-like launch` writes it"),
+        ([], "at least one"),
+        ([SPREAD / "out_jobs.csv"], r"out_jobs\.csv: has no column 'makespan'"),
+        ([tmp_path / "aborted"], "is empty; the run did not end well"),
+    ):
+        with pytest.raises(ResultsError, match=message):
+            metrics_table(runs)
     with pytest.raises(OptionsError, match=r"\.png, \.svg or \.pdf, not \.gif"):
         metrics_grid([SPREAD], tmp_path / "grid.gif")
 
@@ -200,10 +198,4 @@ def test_what_is_wrong_with_a_run_is_said_in_one_line(tmp_path):
 def test_a_damaged_table_is_refused_with_its_line(tmp_path, old, new, message):
     (tmp_path / "out_jobs.csv").write_text((SPREAD / "out_jobs.csv").read_text().replace(old, new, 1))
     with pytest.raises(ResultsError, match=message):
-        metrics_table([tmp_path])
-
-
-def test_an_aborted_run_is_told_from_one_without_jobs(tmp_path):
-    (tmp_path / "out_jobs.csv").write_text("")
-    with pytest.raises(ResultsError, match="is empty; the run did not end well"):
         metrics_table([tmp_path])

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from markupsafe import escape
+from robust_inputs import printed, refused
 
-from hdeeprm_like.cli.main import main
 from hdeeprm_like.cluster.schedule import FIGURES
 from hdeeprm_like.results.pictures import picture
 from hdeeprm_like.results.plots.learning import learning_curves
@@ -57,28 +57,37 @@ def small(tmp_path_factory):
     return left_run(tmp_path_factory.mktemp("runs") / "small", jobs=300, cores=200)
 
 
-def test_a_report_of_two_runs_tells_figures_waits_and_holds_all_that_it_needs(small, tmp_path):
+@pytest.fixture
+def page_of(tmp_path):
+    """What writes the page of some runs, and returns where it is."""
+
+    def write(*folders):
+        printed("report", *folders, "-o", tmp_path / "report.html", "--quiet")
+        return tmp_path / "report.html"
+
+    return write
+
+
+def test_a_report_of_two_runs_begins_with_a_sentence_and_a_picture_and_needs_nothing_more(small, tmp_path, page_of):
     other = left_run(tmp_path / "other", jobs=200, cores=200, seed=2)
-    page = tmp_path / "report.html"
-    assert main(["report", str(small), str(other), "-o", str(page), "--quiet"]) == 0
-    text = page.read_text()
+    text = page_of(small, other).read_text()
+    begin = text[text.index("</h1>") :]
+    first = ("small: the mean wait of 300 jobs is", "other: the mean wait is", "<figure>", "<table>")
+    places = [begin.index(shown) for shown in first]
+    assert places == sorted(places)
+    (change,) = re.findall(r", (\d+) % (?:more|less) than under small;", begin)
+    means = metrics_table([small, other]).loc["wait (s)"].tolist()
+    assert abs(int(change) - abs(100 * (means[1] / means[0] - 1))) <= 0.5
     for shown in (
-        "bounded slowdown",
-        ">Steady utilization (%)</abbr></td>",
-        "In brackets: against the first run.",
-        "By size",
-        "Mean wait (h) by size and run time",
-        "Users with the most core time",
-        "<h2>Jobs of other</h2>",
+        *("bounded slowdown", ">Steady utilization (%)</abbr></td>", "In brackets: against the first run.", "By size"),
+        *("Mean wait (h) by size and run time", "Users with the most core time", "<h2>Jobs of other</h2>"),
     ):
         assert shown in text
     assert not re.search(r'(src|href)="(?!data:|#)', re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL))
 
 
-def test_a_report_tells_figures_as_metrics_does(small, tmp_path):
-    page = tmp_path / "report.html"
-    assert main(["report", str(small), "-o", str(page), "--quiet"]) == 0
-    text = page.read_text()
+def test_a_report_tells_figures_as_metrics_does(small, page_of):
+    text = page_of(small).read_text()
     for figure, (title, value) in zip(FIGURES.values(), told_rows(metrics_table([small])), strict=True):
         told = f'<abbr title="{escape(figure.meaning)}">{escape(title)}</abbr>'
         assert f'<tr><td>{told}</td><td class="number">{value}</td></tr>' in text
@@ -115,14 +124,14 @@ def test_trainings_that_differ_in_their_seed_are_one_curve_with_a_band(tmp_path,
     assert others[2].lines[0].get_ydata().tolist() == [5.0, 4.0]
 
 
-# trains; two trainings on one page stay
-@pytest.mark.more
-def test_a_training_has_a_page(tmp_path):
+def test_a_training_has_a_page_and_a_folder_without_jobs_or_logs_none(tmp_path, page_of):
     folder = left_training(tmp_path / "run", 1, 30)
-    assert main(["report", str(folder), "-o", str(tmp_path / "page.html"), "--quiet"]) == 0
-    assert "<h2>Learning curves</h2>" in (tmp_path / "page.html").read_text()
+    assert "<h2>Learning curves</h2>" in page_of(folder).read_text()
     (folder / "evaluations.csv").write_text("episode,reward\n0,no\n")
-    assert main(["report", str(folder), "-o", str(tmp_path / "page.html"), "--quiet"]) == 2
+    (tmp_path / "empty").mkdir()
+    for none in (folder, tmp_path / "empty"):
+        refused("report", none, "-o", tmp_path / "none.html")
+    assert not (tmp_path / "none.html").exists()
 
 
 def test_waits_stand_by_size_and_run_time(tmp_path):
@@ -153,14 +162,6 @@ def test_what_a_window_does_not_show_is_told_of_agents_that_chose_from_one(tmp_p
     assert float(found[2]) == pytest.approx(100 * (waiting > 1).mean(), abs=0.06)
     (folder / "run.json").write_text(json.dumps({"options": {"pybatsim": {"env": {"preset": "HDeepRM"}}}}))
     assert not unseen_jobs(open_runs([folder])["windowed"])
-
-
-def test_a_folder_without_jobs_or_logs_is_refused_in_one_line(tmp_path, capsys):
-    (tmp_path / "empty").mkdir()
-    assert main(["report", str(tmp_path / "empty"), "-o", str(tmp_path / "r.html")]) == 2
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    assert not (tmp_path / "r.html").exists()
 
 
 FOUND = re.compile(r'CONSOLE[^"]*"found ([^ "]+)"')  # in what the browser writes to stderr
@@ -205,10 +206,9 @@ def opened(page, tmp_path, script, chart=".gantt"):
 @pytest.mark.lane(more=r"2000", slow=r"50000")
 @pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: the chart is not opened in a browser")
 @pytest.mark.parametrize("jobs", [2000, 50_000])
-def test_a_chart_is_small_and_can_be_zoomed_hovered_and_searched(jobs, tmp_path):
+def test_a_chart_is_small_and_can_be_zoomed_hovered_and_searched(jobs, tmp_path, page_of):
     folder = left_run(tmp_path / "large", jobs, cores=2280)
-    page = tmp_path / "report.html"
-    assert main(["report", str(folder), "-o", str(page), "--quiet"]) == 0
+    page = page_of(folder)
     assert page.stat().st_size < 8_000_000
     found = opened(
         page,
@@ -249,12 +249,10 @@ def test_a_chart_is_small_and_can_be_zoomed_hovered_and_searched(jobs, tmp_path)
 # in a browser
 @pytest.mark.more
 @pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: the scripts are not run in a browser")
-def test_marks_of_time_differ_however_late_a_short_span_lies(small, tmp_path):
-    page = tmp_path / "report.html"
-    assert main(["report", str(small), "-o", str(page), "--quiet"]) == 0
+def test_marks_of_time_differ_however_late_a_short_span_lies(small, tmp_path, page_of):
     day = 86400
     found = opened(
-        page,
+        page_of(small),
         tmp_path,
         f"found.late = timeTicks({1247 * day}, {1247 * day + 5 * 3600}, 8);"
         f"found.days = timeTicks(0, {40 * day}, 8); found.fine = timeTicks({day}, {day} + 0.8, 8);"
@@ -274,17 +272,15 @@ def test_marks_of_time_differ_however_late_a_short_span_lies(small, tmp_path):
 # in a browser
 @pytest.mark.more
 @pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: the player is not opened in a browser")
-def test_runs_of_the_same_jobs_are_played_beside_each_other_and_others_are_not(small, tmp_path):
+def test_runs_of_the_same_jobs_are_played_beside_each_other_and_others_are_not(small, tmp_path, page_of):
     later = tmp_path / "later"
     shutil.copytree(small, later)
     lines = [line.split(",") for line in (small / "out_jobs.csv").read_text().splitlines()]
     for line in lines[1:]:
         line[4], line[5], line[6] = (str(float(line[place]) + 600) for place in (4, 5, 6))
     (later / "out_jobs.csv").write_text("\n".join(",".join(line) for line in lines) + "\n")
-    page = tmp_path / "report.html"
-    assert main(["report", str(small), str(later), "-o", str(page), "--quiet"]) == 0
     found = opened(
-        page,
+        page_of(small, later),
         tmp_path,
         "const texts = () => [...root.querySelectorAll('output')].map((one) => one.textContent);"
         "const slider = root.querySelector('input');"
@@ -312,8 +308,7 @@ def test_runs_of_the_same_jobs_are_played_beside_each_other_and_others_are_not(s
     assert found["due"] == 1  # a pause between two frames leaves one series of frames
     assert found["running"] == "false"
     other = left_run(tmp_path / "other", jobs=200, cores=200, seed=2)
-    assert main(["report", str(small), str(other), "-o", str(page), "--quiet"]) == 0
-    assert 'class="player"' not in page.read_text()
+    assert 'class="player"' not in page_of(small, other).read_text()
 
 
 def test_the_head_tells_where_a_run_is_from(small, tmp_path):
@@ -339,22 +334,6 @@ def test_the_head_tells_where_a_run_is_from(small, tmp_path):
     }
     bare = facts_of(open_runs([small])["small"])
     assert (bare["machine"], bare["policy"], bare["command"]) == ("200 cores", "not recorded", "not recorded")
-
-
-def test_a_report_begins_with_a_sentence_and_a_picture(small, tmp_path):
-    other = left_run(tmp_path / "other", jobs=200, cores=200, seed=2)
-    page = tmp_path / "report.html"
-    assert main(["report", str(small), str(other), "-o", str(page), "--quiet"]) == 0
-    text = page.read_text()
-    begin = text[text.index("</h1>") :]
-    places = [
-        begin.index(shown)
-        for shown in ("small: the mean wait of 300 jobs is", "other: the mean wait is", "<figure>", "<table>")
-    ]
-    assert places == sorted(places)
-    (change,) = re.findall(r", (\d+) % (?:more|less) than under small;", begin)
-    means = metrics_table([small, other]).loc["wait (s)"].tolist()
-    assert abs(int(change) - abs(100 * (means[1] / means[0] - 1))) <= 0.5
 
 
 def test_a_sentence_has_no_share_where_the_first_run_has_no_waits():

@@ -1,12 +1,10 @@
 """A part of a run in a picture, and the warning where runs had other jobs."""
 
-import json
-
 import numpy as np
 import pytest
+from robust_inputs import printed, refused, told
 from test_run_page import left_run
 
-from hdeeprm_like.cli.main import main
 from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.results.plots.job_colours import HUES, colours_apart, many_colours
 from hdeeprm_like.results.plots.shortages import BINS, shares
@@ -38,24 +36,19 @@ def test_a_part_holds_the_jobs_of_a_user_that_are_there_in_a_span_on_their_cores
 
 
 def test_a_picture_of_a_part_is_another_one(run, tmp_path):
-    draw = ["visual", "lifecycle", "--run", str(run), "--save"]
-    assert main([*draw, str(tmp_path / "all.svg")]) == 0
-    assert main([*draw, str(tmp_path / "part.svg"), "--from", "1000", "--to", "9000", "--user", "u3"]) == 0
+    draw = ("visual", "lifecycle", "--run", run, "--save")
+    printed(*draw, tmp_path / "all.svg")
+    printed(*draw, tmp_path / "part.svg", "--from", "1000", "--to", "9000", "--user", "u3")
     assert (tmp_path / "all.svg").read_bytes() != (tmp_path / "part.svg").read_bytes()
-    assert main([*draw, str(tmp_path / "x.svg"), "--from", "5", "--to", "4"]) == 2
+    refused(*draw, tmp_path / "x.svg", "--from", "5", "--to", "4")
 
 
-def test_runs_of_other_jobs_are_not_compared_without_a_word(run, tmp_path, capsys):
+def test_runs_of_other_jobs_are_not_compared_without_a_word(run, tmp_path):
     same = left_run(tmp_path / "same", jobs=300, cores=200, seed=5)  # other times, the same workload.json
     other = left_run(tmp_path / "other", jobs=299, cores=200)
-    assert main(["metrics", str(run), str(same)]) == 0
-    assert capsys.readouterr().err == ""
-    assert main(["metrics", str(run), str(other)]) == 0
-    assert (
-        capsys.readouterr().err
-        == "hdeeprm-like: other: not the jobs of run, so differences are not the policies' alone\n"
-    )
-    assert json.loads((other / "workload.json").read_text())["nb_res"] == 200
+    assert told("metrics", run, same) == (0, "")
+    warning = "hdeeprm-like: other: not the jobs of run, so differences are not the policies' alone\n"
+    assert told("metrics", run, other) == (0, warning)
 
 
 def test_what_share_of_each_stretch_spans_fill():

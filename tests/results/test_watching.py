@@ -3,9 +3,8 @@
 import json
 
 import numpy as np
-import pytest
+from robust_inputs import printed, refused
 
-from hdeeprm_like.cli.main import main
 from hdeeprm_like.results.watching import BARS, WIDTH, rows_of, spark, watch
 
 
@@ -44,24 +43,16 @@ def test_bars_rise_with_the_values_and_are_few():
     assert list(many) == sorted(many)
 
 
-def test_one_look_prints_the_last_evaluation_too(tmp_path, capsys):
+def test_one_look_prints_the_last_evaluation_too(tmp_path):
     folder = left(tmp_path / "run", [1.0])
     (folder / "evaluations.csv").write_text("episode,reward,mean_slowdown\n0,-3,5\n10,-2,4\n")
-    assert main(["watch", str(folder), "--once"]) == 0
-    assert capsys.readouterr().out.splitlines()[-1] == "evaluated: episode 10, reward -2, mean slowdown 4"
+    told = printed("watch", folder, "--once").splitlines()
+    assert told[-1] == "evaluated: episode 10, reward -2, mean slowdown 4"
+    for line in ("1,2,3,4\n", "1," + "9" * 200_000 + "\n"):
+        (folder / "evaluations.csv").write_text("episode,reward\n" + line)
+        refused("watch", folder, "--once")
 
 
-def test_what_is_no_training_is_refused_in_one_line(tmp_path, capsys):
-    assert main(["watch", str(tmp_path), "--once"]) == 2
-    assert "has no run.json; name the folder of a training" in capsys.readouterr().err
-    with pytest.raises(SystemExit):
-        main(["watch", str(tmp_path), "--every", "0"])
-    assert "a number of seconds from 0.1 to 3600 is needed" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("line", ["1,2,3,4\n", "1," + "9" * 200_000 + "\n"])
-def test_a_line_that_is_no_row_of_the_log_is_refused(line, tmp_path, capsys):
-    folder = left(tmp_path / "run", [1.0])
-    (folder / "evaluations.csv").write_text("episode,reward\n" + line)
-    assert main(["watch", str(folder), "--once"]) == 2
-    assert capsys.readouterr().err.count("\n") == 1
+def test_what_is_no_training_is_refused_in_one_line(tmp_path):
+    assert "has no run.json; name the folder of a training" in refused("watch", tmp_path, "--once")
+    assert "a number of seconds from 0.1 to 3600 is needed" in refused("watch", tmp_path, "--every", "0")

@@ -102,3 +102,20 @@ def json_bytes(rng, content):
     text = json.dumps(changed_json(rng, content), ensure_ascii=rng.random() < 0.5)
     data = text.encode("utf-8", "surrogatepass")
     return changed_bytes(rng, data, 3) if rng.random() < 0.3 else data
+
+
+def put(path, text):
+    """Write a text that may hold half a surrogate pair; return its path."""
+    path.write_text(text, encoding="utf-8", errors="surrogatepass")
+    return path
+
+
+def copy_of_run(rng, source, folder, changed, commas=(",",)):
+    """Copy the files of a run, one of them changed as its kind allows."""
+    for path in sorted(source.iterdir()):
+        data = path.read_bytes()
+        if path == changed and path.suffix == ".csv":
+            data = changed_text(rng, data.decode(), rng.choice(commas)).encode("utf-8", "surrogatepass")
+        elif path == changed:
+            data = json_bytes(rng, json.loads(data)) if path.suffix == ".json" else changed_bytes(rng, data)
+        (folder / path.name).write_bytes(data)

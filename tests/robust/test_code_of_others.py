@@ -4,16 +4,21 @@ import json
 import re
 import subprocess
 import sys
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
-from robust_inputs import ROOT, learning, options, refused, told, write_inputs
+from robust_inputs import LEARNER, ROOT, learning, options, printed, refused, refused_launch, told, write_inputs
 
+from hdeeprm_like.cli import results
 from hdeeprm_like.cli.arguments import EXTRAS
+from hdeeprm_like.cli.main import main, parser
+from hdeeprm_like.cli.trust import our_agents, trusted_by
 from hdeeprm_like.decision.named_parts import objective_named
 from hdeeprm_like.decision.rates import file_of_rates
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.learning.loading import load_agent_class
+from hdeeprm_like.options import read_options
 from hdeeprm_like.plugins import PLUGINS, import_file, import_module, python_files, trusting
 from hdeeprm_like.run.workers import workers
 
@@ -64,7 +69,6 @@ def test_every_command_that_needs_an_extra_names_it(tmp_path):
 
 
 def test_a_module_that_is_missing_for_another_reason_is_a_bug(monkeypatch):
-    from hdeeprm_like.cli import results
 
     def broken(options):
         import no_such_module_of_ours  # noqa: F401
@@ -74,20 +78,11 @@ def test_a_module_that_is_missing_for_another_reason_is_a_bug(monkeypatch):
         told("metrics", "x")
 
 
-def test_the_doctor_tells_versions_extras_machine_code_and_programs(capsys):
-    from hdeeprm_like.cli.main import main
-
-    assert main(["doctor"]) == 0
-    said = capsys.readouterr().out
+def test_the_doctor_and_the_version_tell_what_results_depend_on(capsys):
+    said = printed("doctor")
     for word in ("python", "numba", "numpy", "torch", "cmaes", "gymnasium", "machine code", "batsim", "sacct"):
         assert re.search(rf"^{word} +\S", said, re.MULTILINE), said
-    status, lines = without("torch,cmaes", "doctor")
-    assert (status, lines) == (0, [])
-
-
-def test_the_version_tells_what_results_depend_on(capsys):
-    from hdeeprm_like.cli.main import main
-
+    assert without("torch,cmaes", "doctor") == (0, [])
     with pytest.raises(SystemExit) as end:
         main(["--version"])
     assert end.value.code == 0
@@ -107,26 +102,20 @@ def own(tmp_path):
 
 
 def test_a_file_that_options_name_outside_their_folder_is_run_only_with_trust(tmp_path, own):
-    content = learning()
+    content, folder = learning(), tmp_path / "experiment"
     content["pybatsim"]["env"] = {"objective": "../elsewhere/own.py:mine"}
-    folder = write_inputs(tmp_path / "experiment", **{"learning.json": content})
-    command = ["launch", "--options", folder / "learning.json", "--agent", "agents/reinforce.py", "--output"]
-    line = refused(*command, folder / "out")
+    line = refused_launch(folder, agent=LEARNER, **{"learning.json": content})
     assert "own.py: is Python code outside the folders that the command names; --trust lets it run" in line
     assert not (own.parent / "was-run").exists()
-    (folder / "own.py").write_text(CODE)
     content["pybatsim"]["env"] = {"objective": "own.py:mine", "horizon": 10**9}  # is refused afterwards
-    (folder / "learning.json").write_text(json.dumps(content))
-    refused(*command, folder / "out")
+    refused_launch(folder, agent=LEARNER, **{"learning.json": content, "own.py": CODE})
 
 
 def test_predictors_that_options_name_are_asked_about_too(tmp_path, own):
-    named = f"sjf@learned:{own}+easy"
-    folder = write_inputs(tmp_path / "experiment", **{"options.json": options(policy=named)})
-    launch = ["launch", "--options", folder / "options.json", "--output", folder / "out"]
-    assert "--trust" in refused(*launch)
+    files = {"options.json": options(policy=f"sjf@learned:{own}+easy")}
+    assert "--trust" in refused_launch(tmp_path / "experiment", **files)
     assert not (own.parent / "was-run").exists()
-    assert "has no 'Predictor'" in refused(*launch, "--trust")
+    assert "has no 'Predictor'" in refused_launch(tmp_path / "experiment", "--trust", **files)
     assert (own.parent / "was-run").exists()
 
 
@@ -164,9 +153,6 @@ def test_a_predictor_that_the_file_of_a_policy_names_is_never_run_by_stream(tmp_
 
 
 def test_what_a_command_names_is_trusted_and_what_it_goes_on_with_is_not():
-    from hdeeprm_like.cli.main import parser
-    from hdeeprm_like.cli.trust import our_agents, trusted_by
-
     def trusted(*words):
         ours, *others = trusted_by(parser(words[0]).parse_args(words))
         assert ours == our_agents()
@@ -184,7 +170,6 @@ def test_what_a_command_names_is_trusted_and_what_it_goes_on_with_is_not():
 
 def record_of_training(folder, agent, options_path):
     """Write a training's folder into that of an experiment, as its record would be if it came from elsewhere."""
-    from hdeeprm_like.options import read_options
 
     trained = folder / "trained"
     trained.mkdir()
@@ -225,14 +210,11 @@ def test_a_module_in_a_record_is_imported_only_with_trust(tmp_path):
 def test_options_that_are_a_link_are_trusted_where_the_link_is(tmp_path):
     content = learning()
     content["pybatsim"]["env"] = {"objective": str(tmp_path / "elsewhere" / "own.py") + ":mine"}
-    folder = write_inputs(tmp_path / "elsewhere", **{"learning.json": content})
-    (folder / "own.py").write_text(CODE)
+    folder = write_inputs(tmp_path / "elsewhere", **{"learning.json": content, "own.py": CODE})
     (tmp_path / "here").mkdir()
     (tmp_path / "here" / "learning.json").symlink_to(folder / "learning.json")
-    line = refused(
-        "launch", "--options", tmp_path / "here" / "learning.json", "--agent", "agents/reinforce.py",
-        "--platform", folder / "machine.json", "--workload", folder / "jobs.json", "--output", tmp_path / "out",
-    )  # fmt: skip
+    files = ("--platform", folder / "machine.json", "--workload", folder / "jobs.json", "--output", tmp_path / "out")
+    line = refused("launch", "--options", tmp_path / "here" / "learning.json", *LEARNER, *files)
     assert "--trust lets it run" in line
     assert not (folder / "was-run").exists()
 
@@ -268,25 +250,17 @@ INSTALLED = "is an installed module, neither of this package nor of a registered
 def test_a_function_that_options_name_and_that_is_no_part_is_one_line(tmp_path, key, value, words):
     content = learning()
     content["pybatsim"]["env"] = {key: value}
-    folder = write_inputs(tmp_path, **{"learning.json": content, "own.py": "def mine(state):\n    return 1 / 0\n"})
-    command = ["launch", "--options", folder / "learning.json", "--agent", "agents/reinforce.py", "--output"]
-    assert words in refused(*command, folder / "out")
-    assert not (folder / "out").exists()
+    files = {"learning.json": content, "own.py": "def mine(state):\n    return 1 / 0\n"}
+    assert words in refused_launch(tmp_path, agent=LEARNER, **files)
 
 
 @pytest.mark.parametrize("name", ["a\0.py:mine", "around/own.py:mine", "around.py:mine"])
 def test_code_at_a_path_that_leads_nowhere_is_one_line(tmp_path, name):
-    for link in ("around", "around.py"):
+    for link in ("around", "around.py", "around.json"):
         (tmp_path / link).symlink_to(link)
     content = learning()
     content["pybatsim"]["env"] = {"objective": name}
-    folder = write_inputs(tmp_path, **{"learning.json": content})
-    words = ("train", "--options", folder / "learning.json", "--agent", ROOT / "agents" / "reinforce.py")
-    assert refused(*words, "--output", tmp_path / "out", "-q").endswith("no such file")
-
-
-def test_a_link_that_leads_to_itself_is_no_platform_and_no_policy(tmp_path):
-    (tmp_path / "around.json").symlink_to("around.json")
+    assert refused_launch(tmp_path, agent=LEARNER, **{"learning.json": content}).endswith("no such file")
     told = refused("check", "platform", tmp_path / "around.json")
     assert told.endswith("cannot be read: Too many levels of symbolic links")
 
@@ -301,9 +275,6 @@ def test_what_this_package_only_imports_is_not_of_this_package():
 
 
 def test_the_module_of_an_agent_on_the_command_line_is_imported(monkeypatch):
-    from argparse import Namespace
-
-    from hdeeprm_like.cli.trust import trusted_by
 
     monkeypatch.syspath_prepend(ROOT / "agents")
     asked = Namespace(trust=False, agent="reinforce:Reinforce", options=ROOT / "agents" / "reinforce.json")

@@ -4,7 +4,7 @@ import json
 import os
 
 import pytest
-from robust_inputs import refused, told, write_inputs
+from robust_inputs import LEARNER, learning, printed, refused, told, write_inputs
 
 DAMAGES = ("empty", "garbage", "half", "half a line", "device", "folder", "list", "deep", "pipe", "words")
 
@@ -44,24 +44,28 @@ def fine_or_one_line(*arguments):
     return status != 0
 
 
+def compare(folder, inputs):
+    """The words of a comparison into a folder."""
+    return ("compare", "--trace", inputs / "trace.swf", "--policies", "fcfs,sjf+easy", "--windows", "3x10",
+            "--output", folder, "--processes", "1")  # fmt: skip
+
+
 @pytest.fixture(scope="module")
 def compared(tmp_path_factory):
+    """The folder of a comparison."""
     folder = write_inputs(tmp_path_factory.mktemp("inputs"))
-    line = ("compare", "--trace", folder / "trace.swf", "--policies", "fcfs,sjf+easy", "--windows", "3x10",
-            "--output", folder / "out", "--processes", "1")  # fmt: skip
-    assert told(*line)[0] == 0
+    printed(*compare(folder / "out", folder))
     return folder / "out"
 
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    folder = write_inputs(tmp_path_factory.mktemp("inputs"))
-    content = json.loads((folder / "learning.json").read_text())
+    """The folder of a training."""
+    content = learning()
     content["training"] = {"checkpoint_every": 2, "evaluate_every": 2, "evaluation_episodes": 1}
-    (folder / "learning.json").write_text(json.dumps(content))
-    line = ("train", "-q", "--options", folder / "learning.json", "--agent", "agents/reinforce.py", "--episodes", "4",
-            "--output", folder / "out")  # fmt: skip
-    assert told(*line)[0] == 0
+    folder = write_inputs(tmp_path_factory.mktemp("inputs"), **{"learning.json": content})
+    line = ("train", "-q", "--options", folder / "learning.json", *LEARNER, "--episodes", "4")
+    printed(*line, "--output", folder / "out")
     return folder / "out"
 
 
@@ -101,68 +105,47 @@ def test_the_page_of_a_comparison_with_other_results_than_it_had_is_one_line(com
     assert told_then in refused("report", folder, "--output", tmp_path / "page.html")
 
 
-def test_a_whole_comparison_has_a_page(compared, tmp_path):
-    assert told("report", compared, "--output", tmp_path / "page.html")[0] == 0
-
-
 @pytest.mark.parametrize("how", DAMAGES)
 def test_a_comparison_with_damaged_results_does_not_go_on(compared, tmp_path, how):
     inputs = write_inputs(tmp_path)
     folder = copy(compared, tmp_path / "out")
     damage(folder / "results.csv", how)
-    fine_or_one_line("compare", "--trace", inputs / "trace.swf", "--policies", "fcfs,sjf+easy", "--windows", "3x10",
-                     "--output", folder, "--processes", "1")  # fmt: skip
+    fine_or_one_line(*compare(folder, inputs))
+
+
+LEFT = ("options.json", "progress.csv", "evaluations.csv", "rewards.log", "losses.log", "probs.json", "run.json")
+RESUMED = ("options.json", "run.json", "workload.json", "platform.xml", "checkpoint.pt", "progress.csv")
 
 
 @pytest.mark.more
 @pytest.mark.parametrize("how", DAMAGES)
 @pytest.mark.parametrize(
-    "name",
-    ["options.json", "progress.csv", "evaluations.csv", "rewards.log", "losses.log", "probs.json", "run.json"],
+    ("verb", "name"),
+    [*(("report", name) for name in LEFT), *(("train", name) for name in (*RESUMED, "evaluations.csv"))],
 )
-def test_the_page_of_a_damaged_training_is_one_line(trained, tmp_path, name, how):
+def test_a_damaged_training_has_a_page_and_goes_on_or_is_refused_in_one_line(trained, tmp_path, verb, name, how):
     folder = copy(trained, tmp_path / "out")
     damage(folder / name, how)
-    fine_or_one_line("report", folder, "--output", tmp_path / "page.html")
-
-
-@pytest.mark.more
-@pytest.mark.parametrize("how", DAMAGES)
-@pytest.mark.parametrize(
-    "name",
-    ["options.json", "run.json", "workload.json", "platform.xml", "checkpoint.pt", "progress.csv", "evaluations.csv"],
-)
-def test_a_damaged_training_goes_on_or_is_refused_in_one_line(trained, tmp_path, name, how):
-    folder = copy(trained, tmp_path / "out")
-    damage(folder / name, how)
-    fine_or_one_line("train", "-q", "--resume", folder, "--episodes", "4")
+    page, resumed = ("report", folder, "-o", tmp_path / "page.html"), ("train", "-q", "--resume", folder)
+    fine_or_one_line(*(page if verb == "report" else (*resumed, "--episodes", "4")))
 
 
 VALUES = ([], {}, None, True, 1.5, -1, 10**30, "", "\0", ["a.json"])
-
-
-@pytest.mark.more
-@pytest.mark.parametrize("key", ["options", "platform", "workload", "agent", "device", "episodes", "envs", "code",
-                                 "input_model", "output_model"])  # fmt: skip
-def test_something_else_in_the_record_of_a_training_is_one_line(trained, tmp_path, key):
-    folder = copy(trained, tmp_path / "out")
-    record = json.loads((trained / "run.json").read_text())
-    for value in VALUES:
-        changed = record | {"resumable": record["resumable"] | {key: value}}
-        (folder / "run.json").write_text(json.dumps(changed))
-        was_refused = fine_or_one_line("train", "-q", "--resume", folder, "--episodes", "4")
-        assert was_refused or (value in (None, "") and key in ("input_model", "output_model")), value
+RESUMABLE = ("options", "platform", "workload", "agent", "device", "episodes", "envs", "code", "input_model",
+             "output_model")  # fmt: skip
 
 
 # needs a training, as the tests of other entries do
 @pytest.mark.more
-@pytest.mark.parametrize("key", ["options", "seed", "resumable"])
-def test_something_else_in_the_place_of_an_entry_of_the_record_is_one_line(trained, tmp_path, key):
-    folder = copy(trained, tmp_path / "out")
-    record = json.loads((trained / "run.json").read_text())
+@pytest.mark.parametrize("key", ["options", "seed", "resumable", *(f"resumable.{name}" for name in RESUMABLE)])
+def test_something_else_in_the_record_of_a_training_is_one_line(trained, tmp_path, key):
+    folder, record = copy(trained, tmp_path / "out"), json.loads((trained / "run.json").read_text())
     for value in VALUES:
-        (folder / "run.json").write_text(json.dumps(record | {key: value}))
-        assert fine_or_one_line("train", "-q", "--resume", folder, "--episodes", "4"), value
+        outer, _, inner = key.partition(".")
+        changed = record | {outer: record["resumable"] | {inner: value} if inner else value}
+        (folder / "run.json").write_text(json.dumps(changed))
+        was_refused = fine_or_one_line("train", "-q", "--resume", folder, "--episodes", "4")
+        assert was_refused or (value in (None, "") and inner in ("input_model", "output_model")), value
 
 
 @pytest.mark.parametrize("how", DAMAGES)

@@ -4,8 +4,9 @@ import argparse
 import json
 
 import pytest
+from robust_inputs import refused
 
-from hdeeprm_like.cli.main import main, parser
+from hdeeprm_like.cli.main import parser
 from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.formats.files import alone_in
 
@@ -40,14 +41,14 @@ def test_every_command_that_writes_a_folder_is_tried():
 
 
 @pytest.mark.parametrize("name", WORDS)
-def test_a_folder_in_use_is_left_alone(name, tmp_path, monkeypatch, capsys):
+def test_a_folder_in_use_is_left_alone(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "options.json").write_text(json.dumps(OPTIONS))
     (tmp_path / "learning.json").write_text(json.dumps(LEARNING))
     with alone_in(tmp_path / "out"):
-        assert main([name.split()[0], *WORDS[name], "--output", "out", "-q"]) == 2
+        line = refused(name.split()[0], *WORDS[name], "--output", "out", "-q")
         assert list((tmp_path / "out").iterdir()) == []
-    assert "out: another command is writing there" in capsys.readouterr().err
+    assert "out: another command is writing there" in line
     assert not (tmp_path / "out").exists()
 
 

@@ -14,7 +14,7 @@ import warnings
 import numpy as np
 import pytest
 from cases import accepted, command, launch, try_cases
-from mutations import ODD_VALUES, changed_bytes, changed_json, changed_text, json_bytes, odd_word
+from mutations import ODD_VALUES, changed_bytes, changed_json, changed_text, copy_of_run, json_bytes, odd_word, put
 from robust_inputs import ROOT, learning, machine, options, told, trace, workload, write_inputs
 
 from hdeeprm_like.formats.open import write
@@ -75,8 +75,8 @@ def learning_options(rng, good, folder):
 
 
 def swf(rng, good, folder):
-    (folder / "t.swf").write_text(changed_text(rng, trace(12)), encoding="utf-8", errors="surrogatepass")
-    return launch(good, folder / "out", "--trace", folder / "t.swf")
+    path = put(folder / "t.swf", changed_text(rng, trace(12)))
+    return launch(good, folder / "out", "--trace", path)
 
 
 def packed_swf(rng, good, folder):
@@ -90,9 +90,9 @@ def windows(rng, good, folder):
     from hdeeprm_like.studies.compare.inputs import Comparison, inputs_of
     from hdeeprm_like.studies.compare.sampling import windows_named
 
-    (folder / "t.swf").write_text(changed_text(rng, trace(12)), encoding="utf-8", errors="surrogatepass")
+    put(folder / "t.swf", changed_text(rng, trace(12)))
     offsets = "start_index,first_job_id\n0,1\n3,4\n"
-    (folder / "o.csv").write_text(changed_text(rng, offsets, ","), encoding="utf-8", errors="surrogatepass")
+    put(folder / "o.csv", changed_text(rng, offsets, ","))
     named = rng.choice(["2x3", "disjoint:2x3", "all", "2x99", None, odd_word(rng)])
 
     def read():
@@ -144,7 +144,7 @@ def platform_xml(rng, good, folder):
 
 def platform_csv(rng, good, folder):
     text = "MachineName,TotalCPUs,TotalMemory,TotalGPUs\nn1,4,4000,1\nn2,4,4000,0\n"
-    (folder / "p.csv").write_text(changed_text(rng, text, ","), encoding="utf-8", errors="surrogatepass")
+    put(folder / "p.csv", changed_text(rng, text, ","))
     return launch(good, folder / "out", "--platform", folder / "p.csv")
 
 
@@ -156,22 +156,12 @@ def workload_json(rng, good, folder):
 def jobs_csv(rng, good, folder):
     columns = "JobName,SubmitTime,RequestedDuration,ActualDuration,RequestedCPUs,RequestedMemory,RequestedGPUs"
     text = f"{columns}\n1,0,10,9,2,100,0\n2,3,10,10,1,0,0\n3,4,20,1,4,50,0\n"
-    (folder / "jobs.csv").write_text(changed_text(rng, text, ","), encoding="utf-8", errors="surrogatepass")
+    put(folder / "jobs.csv", changed_text(rng, text, ","))
     return launch(good, folder / "out", "--workload", folder / "jobs.csv")
 
 
 def folder_of_a_run(rng, good, folder):
-    files = sorted(path for path in (good / "run").iterdir())
-    changed = rng.choice(files)
-    for path in files:
-        data = path.read_bytes()
-        if path == changed and path.suffix == ".csv":
-            data = changed_text(rng, data.decode(), ",").encode("utf-8", "surrogatepass")
-        elif path == changed and path.suffix == ".json":
-            data = json_bytes(rng, json.loads(data))
-        elif path == changed:
-            data = changed_bytes(rng, data)
-        (folder / path.name).write_bytes(data)
+    copy_of_run(rng, good / "run", folder, rng.choice(sorted((good / "run").iterdir())))
     found = command("metrics", folder, "--csv", folder / "figures.csv")
     return command("clean", folder) or found
 

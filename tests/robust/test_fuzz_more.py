@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 from cases import accepted, command, launch, try_cases
-from mutations import changed_bytes, changed_text, json_bytes, odd_word
-from robust_inputs import ROOT, machine, options, told, workload, write_inputs
+from mutations import changed_bytes, changed_text, copy_of_run, json_bytes, odd_word, put
+from robust_inputs import ROOT, machine, options, printed, workload, write_inputs
 from table_map import OWN_MAP
 
 from hdeeprm_like.formats.swf import read_swf
@@ -51,13 +51,10 @@ def good(tmp_path_factory):
     """A folder of good inputs; whatever is compiled for them is compiled now."""
     files = {"machine.json": with_partitions(), "jobs.json": asking(), "options.json": options(policy="fcfs+easy")}
     folder = write_inputs(tmp_path_factory.mktemp("good"), **files)
-    assert told("launch", "-q", "--options", folder / "options.json", "--output", folder / "run")[0] == 0
+    printed("launch", "-q", "--options", folder / "options.json", "--output", folder / "run")
     (folder / "map.toml").write_text(OWN_MAP)
     (folder / "log.csv").write_text(LOG)
-    assert (
-        told("import", "table", folder / "log.csv", "--map", folder / "map.toml", "-q", "-o", folder / "log.swf")[0]
-        == 0
-    )
+    printed("import", "table", folder / "log.csv", "--map", folder / "map.toml", "-q", "-o", folder / "log.swf")
     return folder
 
 
@@ -101,7 +98,7 @@ def limits_of_an_imported_machine(rng, good, folder):
 
 def table(rng, good, folder):
     text = changed_text(rng, OWN_MAP, " ") if rng.random() < 0.5 else OWN_MAP
-    (folder / "map.toml").write_text(text, encoding="utf-8", errors="surrogatepass")
+    put(folder / "map.toml", text)
     (folder / "log.csv").write_bytes(changed_lines(rng, LOG, ";"))
     words = ("--map", folder / "map.toml", "-q", "-o", folder / "t.swf")
     done = command("import", "table", folder / "log.csv", *words)
@@ -111,7 +108,7 @@ def table(rng, good, folder):
 def slurm_conf(rng, good, folder):
     text = (RECORDED / "slurm.conf").read_text()
     text = changed_text(rng, text, rng.choice([" ", "=", ","]))
-    (folder / "slurm.conf").write_text(text, encoding="utf-8", errors="surrogatepass")
+    put(folder / "slurm.conf", text)
     done = command("import", "slurm-conf", folder / "slurm.conf", "-q", "-o", folder / "p.json")
     return done and command("convert", folder / "p.json", folder / "p.xml", "-q")
 
@@ -162,7 +159,7 @@ def log_of_whatif(rng, good, folder):
     for name in ("log.swf", "log.extra.csv"):
         text = (good / name).read_text()
         text = changed_text(rng, text, "," if name.endswith("csv") else " ") if rng.random() < 0.7 else text
-        (folder / name).write_text(text, encoding="utf-8", errors="surrogatepass")
+        put(folder / name, text)
     known = accepted(load_platform, good / "machine.json")
     log = accepted(load_log, folder / "log.swf", known)
     change = accepted(change_named, f"{rng.choice(['nodes', 'load', 'x'])}={odd_word(rng)}")
@@ -175,15 +172,8 @@ def log_of_whatif(rng, good, folder):
 
 
 def pictures_of_a_run(rng, good, folder):
-    files = sorted((good / "run").iterdir())
-    changed = rng.choice([path for path in files if path.suffix != ".xml"])
-    for path in files:
-        data = path.read_bytes()
-        if path == changed and path.suffix == ".csv":
-            data = changed_text(rng, data.decode(), rng.choice([",", " "])).encode("utf-8", "surrogatepass")
-        elif path == changed:
-            data = json_bytes(rng, json.loads(data)) if path.suffix == ".json" else changed_bytes(rng, data)
-        (folder / path.name).write_bytes(data)
+    changed = rng.choice([path for path in sorted((good / "run").iterdir()) if path.suffix != ".xml"])
+    copy_of_run(rng, good / "run", folder, changed, commas=(",", " "))
     kind = rng.choice(["queue_size", "job_load", "utilization", "power", "lifecycle", "gantt", "core_bubbles"])
     drawn = command("visual", kind, "--run", folder, "--save", folder / "picture.png", "-q")
     if rng.random() < 0.3:  # takes 2 s

@@ -288,7 +288,7 @@ def refused_on(disk, inputs, name, monkeypatch):
     return refused(*(disk / "out" if word == "out" else word for word in VERBS[name].words.split()))
 
 
-@pytest.mark.slow
+@pytest.mark.lane(more="4-launch", slow="(?!4-launch$).*")
 @pytest.mark.parametrize("name", VERBS)
 @pytest.mark.parametrize("free", [0, 4, 12])
 def test_a_full_disk_is_told_in_one_line_and_what_was_there_stays(inputs, small_disk, name, free, monkeypatch):
@@ -299,7 +299,7 @@ def test_a_full_disk_is_told_in_one_line_and_what_was_there_stays(inputs, small_
     assert before.read_text() == "precious"
 
 
-@pytest.mark.slow
+@pytest.mark.lane(more="launch", slow="(?!launch$).*")
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs to mount")
 @pytest.mark.parametrize("name", VERBS)
 def test_a_file_system_that_may_only_be_read_is_told_in_one_line(inputs, small_disk, name, monkeypatch):
@@ -318,7 +318,7 @@ def test_of_two_launches_into_one_folder_one_is_refused_and_the_other_whole(inpu
     assert VERBS["launch"].left(tmp_path / "out") == whole("launch")[0]
 
 
-@pytest.mark.slow
+@pytest.mark.more
 def test_a_clock_that_jumps_changes_no_result(inputs, whole, tmp_path, monkeypatch):
     copy(inputs, tmp_path)
     monkeypatch.chdir(tmp_path)

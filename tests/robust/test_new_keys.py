@@ -1,10 +1,11 @@
 """Keys of files with values that they cannot have, and policies that name what would be ignored: each is one line."""
 
 import json
+import re
 
 import numpy as np
 import pytest
-from robust_inputs import machine, options, refused, told, write_inputs
+from robust_inputs import machine, options, refused_launch, told
 from small import jobs, platform
 
 from hdeeprm_like.cluster.topologies import MOST_LINKS, topology_of
@@ -38,8 +39,7 @@ KEPT = {"deviations": 1, "bins": 0, "most": 1, "backlog": 2}
     ],
 )  # fmt: skip
 def test_settings_of_a_slurm_are_checked_where_they_are_read(tmp_path, slurm, place):
-    folder = write_inputs(tmp_path, **{"machine.json": {**machine(), "slurm": SLURM | slurm}})
-    assert place in refused("launch", "--options", folder / "options.json", "--output", folder / "out")
+    assert place in refused_launch(tmp_path, **{"machine.json": {**machine(), "slurm": SLURM | slurm}})
 
 
 def test_numbers_of_sacctmgr_that_slurm_cannot_have_are_left_out(tmp_path):
@@ -74,25 +74,23 @@ def test_a_topology_that_would_fill_the_memory_is_refused_before_it_is_made(text
 
 def test_json_nested_deeper_than_any_file_needs_is_one_line(tmp_path):
     for levels in (DEEPEST + 1, 500, 100_000):
-        folder = write_inputs(tmp_path / str(levels), **{"options.json": '{"a":' * levels + "1" + "}" * levels})
-        assert "nested too deeply" in refused(
-            "launch", "--options", folder / "options.json", "--output", folder / "out"
-        )
+        text = '{"a":' * levels + "1" + "}" * levels
+        assert "nested too deeply" in refused_launch(tmp_path, **{"options.json": text})
     (tmp_path / "just.json").write_text("[" * DEEPEST + "]" * DEEPEST)
     read_json(tmp_path / "just.json", OptionsError)
 
 
-def test_a_policy_has_one_placement_however_many_are_written(tmp_path):
-    for name in ("fcfs-zoo:a-zoo:b", "sjf+easy" + "-zoo:balanced" * 2000):
-        folder = write_inputs(tmp_path / str(len(name)), **{"options.json": options(policy=name)})
-        line = refused("launch", "--options", folder / "options.json", "--output", folder / "out")
-        assert "is not of the form ORDER@TIMES+MODE@TIMES-PLACEMENT" in line
-
-
-def test_a_name_that_no_text_can_hold_is_one_line(tmp_path):
-    folder = write_inputs(tmp_path, **{"options.json": options(policy="saf+res\ud800erve:64")})
-    line = refused("launch", "--options", folder / "options.json", "--output", folder / "out")
-    assert r"mode 'res\ud800erve:64' is not known" in line
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        ("fcfs-zoo:a-zoo:b", "is not of the form ORDER@TIMES+MODE@TIMES-PLACEMENT"),
+        ("sjf+easy" + "-zoo:balanced" * 400, "is not of the form ORDER@TIMES+MODE@TIMES-PLACEMENT"),
+        ("saf+res\ud800erve:64", r"mode 'res\ud800erve:64' is not known"),
+    ],
+    ids=["two placements", "many placements", "no text"],
+)
+def test_a_policy_has_one_placement_and_a_name_that_a_text_can_hold(tmp_path, policy, message):
+    assert message in refused_launch(tmp_path, **{"options.json": options(policy=policy)})
 
 
 def policy_file(folder, **content):
@@ -103,13 +101,12 @@ def policy_file(folder, **content):
 def test_a_stage_for_exact_requests_may_weigh_the_placement_of_its_file(tmp_path):
     exact = {"queue": {"placement": 1.0}}
     assert policy_file(tmp_path, placement={"speed": -1.0}, exact=exact).learned.exact.queue.features == {"placement"}
-    with pytest.raises(OptionsError, match="the file has no such part"):
-        policy_file(tmp_path, exact=exact)
-
-
-def test_what_a_policy_would_divide_by_nothing_is_refused(tmp_path):
-    with pytest.raises(OptionsError, match="felt: a number from 0 to 10 is needed, not -1"):
-        policy_file(tmp_path, keep={"most": 0.1, "felt": -1.0})
+    for wrong, message in (
+        ({"exact": exact}, "the file has no such part"),
+        ({"keep": {"most": 0.1, "felt": -1.0}}, "felt: a number from 0 to 10 is needed, not -1"),  # else divides by 0
+    ):
+        with pytest.raises(OptionsError, match=message):
+            policy_file(tmp_path, **wrong)
 
 
 def some_jobs(seed):
@@ -140,20 +137,11 @@ def test_a_policy_decides_as_if_no_episode_had_been_played_before(tmp_path, name
     assert found == [starts(new(), seed) for seed in range(40)]
 
 
-@pytest.mark.parametrize(
-    ("content", "line"),
-    [
-        (
-            {"windows": {"sources": [{"modle": "lublin"}]}},
-            "windows.sources.0.modle: is not known; did you mean 'model'?",
-        ),
-        ({"windows": {"job": 64}}, "windows.job: is not known; did you mean 'jobs'?"),
-    ],
-)
-def test_an_unknown_key_of_an_evolution_is_refused_with_the_nearest_known_one(tmp_path, content, line):
-    known = {"seed": 1, "policy": "x.json", "windows": {"sources": [{"model": "lublin", "cores": 4}]}}
-    known["windows"] |= content["windows"]
-    (tmp_path / "e.json").write_text(json.dumps(known))
-    with pytest.raises(OptionsError) as refusal:
-        read_evolution(tmp_path / "e.json")
-    assert line in str(refusal.value)
+def test_an_unknown_key_of_an_evolution_is_refused_with_the_nearest_known_one(tmp_path):
+    for windows, line in (
+        ({"sources": [{"modle": "lublin"}]}, "windows.sources.0.modle: is not known; did you mean 'model'?"),
+        ({"sources": [{"model": "lublin", "cores": 4}], "job": 64}, "windows.job: is not known; did you mean 'jobs'?"),
+    ):
+        (tmp_path / "e.json").write_text(json.dumps({"seed": 1, "policy": "x.json", "windows": windows}))
+        with pytest.raises(OptionsError, match=re.escape(line)):
+            read_evolution(tmp_path / "e.json")

@@ -33,25 +33,6 @@ def test_a_changed_type_file_beside_the_platform_makes_another_comparison(tmp_pa
     pd.testing.assert_frame_equal(pd.read_csv(folder / "out" / "results.csv"), before)
 
 
-def test_the_energy_of_a_pool_that_nobody_measured_is_not_told(tmp_path):
-    folder = write_inputs(tmp_path)
-    assert told(*compared(folder))[0] == 0
-    found = pd.read_csv(folder / "out" / "results.csv")
-    assert found.energy.isna().all()
-    assert found.bounded_slowdown.notna().all()
-    assert told(*compared(folder / ".", "--platform", folder / "machine.json", "--output", folder / "real"))[0] == 0
-    assert pd.read_csv(folder / "real" / "results.csv").energy.gt(0.0).all()
-
-
-def test_the_second_of_two_launches_at_once_is_told_that_there_is_another(tmp_path):
-    folder = write_inputs(tmp_path)
-    launch = ("launch", "--options", folder / "options.json", "--output", folder / "out")
-    with alone_in(folder / "out"):
-        for command in (launch, compared(folder)):
-            assert "another command is writing there; wait for it or name another" in refused(*command)
-    assert told(*launch)[0] == 0
-
-
 def test_a_launch_that_was_killed_while_its_files_moved_is_replaced_by_the_next(tmp_path, monkeypatch):
     folder = write_inputs(tmp_path)
     launch = ("launch", "--options", folder / "options.json", "--output", folder / "out")

@@ -3,14 +3,10 @@
 import contextlib
 import math
 import random
-import signal
-import subprocess
-import sys
-import time
 
 import pytest
 import torch
-from robust_inputs import ROOT, refused, trace, write_inputs
+from robust_inputs import ROOT, refused, write_inputs
 from toy import LAYOUT, NAMES, Walk
 
 from hdeeprm_like.errors import AgentError, ResultsError
@@ -155,43 +151,3 @@ def test_checkpoints_are_read_from_regular_files_alone(tmp_path):
     (tmp_path / "c.pt").symlink_to("/dev/zero")
     with pytest.raises(AgentError, match="is a device, a pipe or a socket"):
         read_checkpoint(tmp_path / "c.pt")
-
-
-LONGEST = 120.0  # s until a command that is struck, and all its processes, have ended
-
-
-def children_of(process):
-    found = subprocess.run(["pgrep", "-P", str(process)], capture_output=True, text=True, check=False).stdout.split()
-    return [int(child) for child in found]
-
-
-# kills a comparison and a training once more
-@pytest.mark.more
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])
-def test_no_worker_outlives_a_comparison_and_its_stderr_closes(tmp_path, number):
-
-    folder = write_inputs(tmp_path, **{"trace.swf": trace(4000)})
-    command = [sys.executable, "-m", "hdeeprm_like", "compare", "--trace", folder / "trace.swf", "--policies",
-               "sjf+conservative,fcfs+conservative,f1+conservative", "--windows", "60x2000", "--output", folder / "out",
-               "--processes", "2"]  # fmt: skip
-    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, cwd=ROOT) as process:
-        while len(workers := children_of(process.pid)) < 3:  # two and a tracker
-            assert process.poll() is None
-            time.sleep(0.05)
-        time.sleep(1.0)
-        process.send_signal(number)
-        begun = time.monotonic()
-        error = process.stderr.read().decode()  # ends when the last of them has closed it
-        assert time.monotonic() - begun < LONGEST
-    assert "Traceback" not in error
-    while any(alive(worker) for worker in workers):
-        assert time.monotonic() - begun < LONGEST
-        time.sleep(0.1)
-
-
-def alive(process):
-    try:
-        with open(f"/proc/{process}/stat") as file:
-            return file.read().split()[2] != "Z"
-    except FileNotFoundError:
-        return False

@@ -60,47 +60,33 @@ def two_nodes(latency="0us"):
     return platform(core, core, network=replace(LINKS, cluster_latency=(latency,)))
 
 
-def times(cluster, workload, policy="fcfs"):
-    """Start and run time of each job."""
-    found = simulate(cluster, workload, policy, network=True)
-    return found.start, found.run_time
+def limited(speed):
+    """The two nodes with limiters."""
+    return replace(two_nodes(), limiters=(speed,))
 
 
-def test_a_job_takes_as_long_as_its_slower_half():
-    both = jobs(seconds=[2.0, 9.0], size=[2, 2], submit=[0.0, 20.0])
-    start, run = times(two_nodes(), replace(both, bytes=np.array([GB, GB])))
-    assert start == pytest.approx([0.0, 20.0], abs=1e-6)
-    assert run == pytest.approx([8.0, 9.0], abs=1e-6)  # 1 GB at 125 MB/s; 9 s of operations
+def one_node(cores):
+    """A node behind such a link."""
+    return platform((100.0, [(cores, 1.0, 100.0, 10.0)]), network=LINKS)
 
 
-def test_the_latency_of_both_links_comes_first():
-    _, run = times(two_nodes("3s"), replace(jobs(seconds=2.0, size=2), bytes=np.array([125.0])))
-    assert run == pytest.approx([8.0], abs=1e-6)  # two latencies of 3 s, then 2 s of operations
-
-
-def test_a_long_latency_limits_the_rate():
-    _, run = times(two_nodes("1s"), replace(jobs(seconds=0.0, size=2), bytes=np.array([4194304.0])))
-    assert run == pytest.approx([2.0 + 4.0], abs=1e-6)  # at most 4 MiB on the way in twice the latency of 2 s
-
-
-def test_jobs_share_the_link_of_a_node():
-    node = (100.0, [(2, 1.0, 100.0, 10.0)])
-    cluster = platform(node, network=LINKS)
-    _, alone = times(cluster, replace(jobs(seconds=1.0, size=2), bytes=np.array([GB])))
-    assert alone == pytest.approx([16.0], abs=1e-6)  # both cores send 1 GB over it
-    node = (100.0, [(4, 1.0, 100.0, 10.0)])
-    _, together = times(platform(node, network=LINKS), replace(jobs(seconds=[1.0, 1.0], size=2), bytes=np.full(2, GB)))
-    assert together == pytest.approx([32.0, 32.0], abs=1e-6)
-
-
-def test_a_limiter_carries_what_a_node_sends_and_receives():
-    cluster = replace(two_nodes(), limiters=("1.0Gbps",))
-    _, run = times(cluster, replace(jobs(seconds=1.0, size=2), bytes=np.array([GB])))
-    assert run == pytest.approx([16.0], abs=1e-6)  # 1 GB out and 1 GB in at 125 MB/s; 8 s without it
-    _, run = times(
-        replace(two_nodes(), limiters=("4.0Gbps",)), replace(jobs(seconds=1.0, size=2), bytes=np.array([GB]))
-    )
-    assert run == pytest.approx([8.0], abs=1e-6)
+@pytest.mark.parametrize(
+    ("cluster", "seconds", "sent", "expected"),
+    [
+        pytest.param(two_nodes(), 2.0, GB, 8.0, id="1 GB at 125 MB/s"),
+        pytest.param(two_nodes(), 9.0, GB, 9.0, id="9 s of operations are the slower half"),
+        pytest.param(two_nodes("3s"), 2.0, 125.0, 8.0, id="two latencies of 3 s come first"),
+        pytest.param(two_nodes("1s"), 0.0, 4194304.0, 6.0, id="then at most 4 MiB on the way in twice 2 s"),
+        pytest.param(one_node(2), 1.0, GB, 16.0, id="both cores send 1 GB over the link of their node"),
+        pytest.param(one_node(4), [1.0, 1.0], GB, 32.0, id="two jobs share it"),
+        pytest.param(limited("1.0Gbps"), 1.0, GB, 16.0, id="a limiter carries 1 GB out and 1 GB in"),
+        pytest.param(limited("4.0Gbps"), 1.0, GB, 8.0, id="a wide one limits nothing"),
+    ],
+)
+def test_a_job_of_two_cores_takes_as_long_as_on_paper(cluster, seconds, sent, expected):
+    workload = jobs(seconds=seconds, size=2)
+    found = simulate(cluster, replace(workload, bytes=np.full(len(workload), sent)), "fcfs", network=True)
+    assert found.run_time == pytest.approx([expected] * len(workload), abs=1e-6)
 
 
 def test_the_textbooks_clock_knows_no_network():

@@ -124,14 +124,13 @@ def meddled(seed, folder):
     return difference_from_server(simulator, workload, folder) if ended else "the server has not ended"
 
 
-def all_differences(seeds, folder):
-    return {seed: found for seed in seeds if (found := difference(*world(seed), folder))}
-
-
-# many worlds; those with kills and calls stay
-@pytest.mark.more
-def test_worlds_of_ties_are_the_same_with_the_server(tmp_path):
-    assert all_differences(range(100), tmp_path) == {}
+@pytest.mark.parametrize(
+    "seeds",  # those with kills and calls stay
+    [pytest.param(range(100), marks=pytest.mark.more), pytest.param(range(100, 20_000), marks=pytest.mark.slow)],
+    ids=["many", "twenty_thousand"],
+)
+def test_worlds_of_ties_are_the_same_with_the_server(seeds, tmp_path):
+    assert {seed: found for seed in seeds if (found := difference(*world(seed), tmp_path))} == {}
 
 
 @pytest.mark.parametrize("seeds", [range(10), pytest.param(range(10, 400), marks=pytest.mark.slow)], ids=str)
@@ -170,11 +169,6 @@ def test_no_job_starts_after_its_guarantee_with_batsim(version, seeds, tmp_path)
         promised, rows = bundle_in(ours.system.actions._plans[1].guarantees, 0).promised, jobs_of(tmp_path / file)
         late = [float(rows[job]["starting_time"] or "nan") - promised[row] for job, row in ours._rows.items()]
         assert np.nanmax(late) < 0.002, seed
-
-
-@pytest.mark.slow
-def test_twenty_thousand_worlds_of_ties_are_the_same_with_the_server(tmp_path):
-    assert all_differences(range(100, 20_000), tmp_path) == {}
 
 
 @pytest.mark.parametrize("seeds", [range(40), pytest.param(range(40, 1000), marks=pytest.mark.slow)], ids=str)

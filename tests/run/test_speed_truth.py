@@ -175,11 +175,6 @@ def all_differences(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("network", [False, True], ids=["", "network"])
-def test_worlds_with_changing_speeds_are_the_same_with_the_server(network, all_differences):
-    assert all_differences(range(30), network) == {}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("network", [False, True], ids=["", "network"])
-def test_a_thousand_worlds_with_changing_speeds_are_the_same_with_the_server(network, all_differences):
-    assert all_differences(range(30, 1030), network) == {}
+@pytest.mark.parametrize("seeds", [range(30), pytest.param(range(30, 1030), marks=pytest.mark.slow)], ids=str)
+def test_worlds_with_changing_speeds_are_the_same_with_the_server(seeds, network, all_differences):
+    assert all_differences(seeds, network) == {}

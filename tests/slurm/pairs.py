@@ -71,9 +71,8 @@ def play(jobs, policy, watched):
         wait_until(lambda: len(slurm.ended()) == len(jobs), "the jobs end", patience=600.0)
         if watch is not None:
             assert watch.stop() == 0, watch.said
-        lines = {
-            re.search(r"JobId=(\d+)", line)[1]: line for line in (slurm.folder / "jobs.txt").read_text().splitlines()
-        }
+        ended = (slurm.folder / "jobs.txt").read_text().splitlines()
+        lines = {re.search(r"JobId=(\d+)", line)[1]: line for line in ended}
         text = slurm.configuration.read_text()
         return [lines[str(number)] for number in numbers], text[text.index("ProctrackType") :]
 

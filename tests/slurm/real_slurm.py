@@ -59,6 +59,7 @@ PartitionName=debug Nodes=n1 MaxTime=10 State=UP
 """
 NODES = re.compile(r"(?<=NodeName=)([a-z]+)\[1-(\d+)\](.* Port=)\[\d+-\d+\]")
 
+MUNGE_FILES = {"key-file": "key", "socket": "socket", "pid-file": "pid", "log-file": "log", "seed-file": "seed"}
 GIVEN = [0]  # ports below the last of these are in use, or will be
 
 
@@ -117,7 +118,7 @@ class RealSlurm:
 
     def __enter__(self):
         try:
-            munge = [f"--{name}={self.folder}/munge.{end}" for name, end in MUNGE_FILES]
+            munge = [f"--{name}={self.folder}/munge.{end}" for name, end in MUNGE_FILES.items()]
             self.start("munged", "--foreground", "--force", "--num-threads=10", *munge)
             wait_until(lambda: (self.folder / "munge.socket").exists(), "munged")
             self.start_controller()
@@ -162,14 +163,8 @@ class RealSlurm:
     def start(self, *command):
         """Start a daemon in a group of its own, with which the jobs that it starts end."""
         with (self.folder / f"{command[0]}.out").open("ab") as out:
-            process = subprocess.Popen(
-                [str(word) for word in command],
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=out,
-                env=self.environment,
-                start_new_session=True,
-            )
+            words, how = [str(word) for word in command], {"env": self.environment, "start_new_session": True}
+            process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=out, stderr=out, **how)
         self.processes.append(process)
         return process
 
@@ -191,15 +186,8 @@ class RealSlurm:
 
     def run(self, *command, check=True):
         """What one of Slurm's programs prints."""
-        done = subprocess.run(
-            [str(word) for word in command],
-            env=self.environment,
-            cwd=self.folder,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
-        )
+        words, how = [str(word) for word in command], {"env": self.environment, "cwd": self.folder}
+        done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE, check=False, **how)
         assert done.returncode == 0 or not check, f"{command}: {done.stderr}"
         return done.stdout
 
@@ -224,15 +212,6 @@ class RealSlurm:
         lines = path.read_text().splitlines() if path.exists() else []
         found = [dict(word.partition("=")[::2] for word in line.split() if "=" in word) for line in lines]
         return {int(job["JobId"]): job for job in found}
-
-
-MUNGE_FILES = (
-    ("key-file", "key"),
-    ("socket", "socket"),
-    ("pid-file", "pid"),
-    ("log-file", "log"),
-    ("seed-file", "seed"),
-)
 
 
 def wait_until(true, what, patience=PATIENCE):

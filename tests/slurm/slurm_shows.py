@@ -131,15 +131,17 @@ def squeue_lines(jobs=JOBS):
     )
 
 
+def when(value, nothing="N/A"):
+    """A time as programs print it in text."""
+    return nothing if value is None else str(BEGIN + value)
+
+
+def duration(minutes, digits=1):
+    return "UNLIMITED" if minutes is None else f"{minutes // 60:0{digits}}:{minutes % 60:02}:00"
+
+
 def squeue_fields(jobs=JOBS):
     """What ``squeue`` prints in the fields of `hdeeprm_like.slurm.shown.JOB_FIELDS`."""
-
-    def when(value):
-        return "N/A" if value is None else str(BEGIN + value)
-
-    def duration(minutes):
-        return "UNLIMITED" if minutes is None else f"{minutes // 60}:{minutes % 60:02}:00"
-
     return "".join(
         f"{job.number}|{job.states[-1]}|{job.user}|{job.partition}|{job.cpus}|{duration(job.limit)}|{when(job.submit)}|"
         f"{when(job.eligible)}|{when(job.start)}|{when(job.end)}|{job.priority}|{job.reason}|{job.number}\n"
@@ -158,22 +160,15 @@ def sinfo_lines():
 
 def scontrol_jobs(jobs=JOBS):
     """What ``scontrol show job`` prints, with times in seconds since 1970."""
-
-    def when(value):
-        return "Unknown" if value is None else str(BEGIN + value)
-
-    def duration(minutes):
-        return "UNLIMITED" if minutes is None else f"{minutes // 60:02}:{minutes % 60:02}:00"
-
     return "\n".join(
         f"JobId={job.number} {f'ArrayJobId={job.number} ' if job.tasks else ''}"
         "JobName=mine ArrayJobId=5 JobState=RUNNING Priority=0 UserId=root(0)\n"
         f"   UserId={job.user}(1000) GroupId=users(100) MCS_label=N/A\n"
         f"   Priority={job.priority} Nice=0 Account=physics QOS=normal\n"
         f"   JobState={job.states[0]} Reason={job.reason} Dependency=(null)\n"
-        f"   RunTime=00:00:00 TimeLimit={duration(job.limit)} TimeMin=N/A\n"
-        f"   SubmitTime={when(job.submit)} EligibleTime={when(job.eligible)}\n"
-        f"   StartTime={when(job.start)} EndTime={when(job.end)} Deadline=N/A\n"
+        f"   RunTime=00:00:00 TimeLimit={duration(job.limit, 2)} TimeMin=N/A\n"
+        f"   SubmitTime={when(job.submit)} EligibleTime={when(job.eligible, 'Unknown')}\n"
+        f"   StartTime={when(job.start, 'Unknown')} EndTime={when(job.end, 'Unknown')} Deadline=N/A\n"
         f"   Partition={job.partition} AllocNode:Sid=login:1\n"
         f"   NumNodes=1 NumCPUs={job.cpus} NumTasks=1 CPUs/Task=1\n"
         f"   Comment=JobState=CANCELLED NumCPUs=99\n"

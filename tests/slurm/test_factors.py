@@ -92,10 +92,7 @@ def test_only_one_at_a_time_sets_factors(tmp_path):
     assert file.holder() == ""
     with file.locked():
         assert file.holder().isdigit()
-        with (
-            pytest.raises(OptionsError, match=r"process \d+ sets or restores factors; stop it first"),
-            file.locked(),
-        ):
+        with pytest.raises(OptionsError, match=r"process \d+ sets or restores factors; stop it first"), file.locked():
             pass
     assert file.holder() == ""
     with file.locked():

@@ -32,7 +32,7 @@ def comparable(jobs):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_the_jobs_of_each_version_are_the_same(version):
+def test_the_jobs_and_nodes_of_each_version_are_the_same(version):
     jobs = {job.number: job for job in jobs_of_json(squeue(version))}
     assert {number: job.phase for number, job in jobs.items()} == {11: RUNS, 12: WAITS, 13: WAITS, 14: WAITS, 10: OVER}
     assert jobs[11].cpus == 8
@@ -47,10 +47,6 @@ def test_the_jobs_of_each_version_are_the_same(version):
     assert [job.array for job in jobs.values()] == [0, 0, 0, 14, 0]
     assert jobs[10].ran
     assert comparable(jobs.values()) == comparable(jobs_of_json(squeue("22.05")))
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_the_nodes_of_each_version_are_the_same(version):
     assert nodes_of_json(sinfo(version)) == NODES
 
 

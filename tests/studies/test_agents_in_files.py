@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from robust_inputs import printed, refused
 
-from hdeeprm_like.cli.main import main, parser
+from hdeeprm_like.cli.main import parser
 from hdeeprm_like.cli.trust import trusted_by
 from hdeeprm_like.decision.agent_names import agent_named
 from hdeeprm_like.errors import OptionsError
@@ -40,18 +41,24 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def compared(*policies):
-    line = ["compare", "-q", "--trace", "t.swf", "--policies", ",".join(policies), "--windows", "2x12"]
-    return main([*line, "--output", "out"])
+def line_of(*policies):
+    """The words that compare policies on the trace."""
+    line = ("compare", "-q", "--trace", "t.swf", "--policies", ",".join(policies), "--windows", "2x12")
+    return *line, "--output", "out"
+
+
+def waits(*policies):
+    """The mean wait in each window under each of some policies that are compared."""
+    printed(*line_of(*policies))
+    rows = pd.read_csv("out/results.csv").set_index("policy")
+    return {policy: rows.loc[policy, "wait"].tolist() for policy in policies}
 
 
 def test_a_function_of_ones_own_stands_beside_baselines(folder):
     (folder / "own.json").write_text((folder / "exp.json").read_text())
-    assert compared("fcfs+strict", "sjf+easy", "agent:own.py:second:exp.json", "agent:own.py:second") == 0
-    rows = pd.read_csv(folder / "out" / "results.csv").set_index("policy")
-    assert rows.loc["agent:own.py:second:exp.json", "wait"].tolist() == rows.loc["fcfs+strict", "wait"].tolist()
-    assert rows.loc["agent:own.py:second", "wait"].tolist() == rows.loc["fcfs+strict", "wait"].tolist()
-    assert rows.loc["sjf+easy", "wait"].tolist() != rows.loc["fcfs+strict", "wait"].tolist()
+    found = waits("fcfs+strict", "sjf+easy", "agent:own.py:second:exp.json", "agent:own.py:second")
+    assert found["agent:own.py:second:exp.json"] == found["agent:own.py:second"] == found["fcfs+strict"]
+    assert found["sjf+easy"] != found["fcfs+strict"]
 
 
 @pytest.mark.skipif(find_spec("stable_baselines3") is None, reason="Stable-Baselines3 is not installed")
@@ -68,9 +75,8 @@ def test_a_model_of_stable_baselines_stands_beside_baselines(folder, kind):
     with torch.no_grad():
         last.bias.copy_(torch.tensor([0.0, 99.0]))  # always fcfs
     model.save(folder / "model.zip")
-    assert compared("fcfs+strict", "sjf+easy", "agent:model.zip:exp.json") == 0
-    rows = pd.read_csv(folder / "out" / "results.csv").set_index("policy")
-    assert rows.loc["agent:model.zip:exp.json", "wait"].tolist() == rows.loc["fcfs+strict", "wait"].tolist()
+    found = waits("fcfs+strict", "sjf+easy", "agent:model.zip:exp.json")
+    assert found["agent:model.zip:exp.json"] == found["fcfs+strict"] != found["sjf+easy"]
 
 
 @pytest.mark.parametrize(
@@ -86,21 +92,19 @@ def test_a_model_of_stable_baselines_stands_beside_baselines(folder, kind):
         ("agent:kernel-lublin", "no such folder; did you mean 'agent:zoo/kernel-lublin'?"),
     ],
 )
-def test_what_is_wrong_with_such_an_agent_is_told_in_one_line(folder, capsys, policy, message):
-    assert compared("fcfs+strict", policy) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert message in line
+@pytest.mark.usefixtures("folder")
+def test_what_is_wrong_with_such_an_agent_is_told_in_one_line(policy, message):
+    assert message in refused(*line_of("fcfs+strict", policy))
 
 
-def test_an_agent_that_only_waits_is_refused_after_the_steps_of_an_environment(folder, capsys):
+def test_an_agent_that_only_waits_is_refused_after_the_steps_of_an_environment(folder):
     content = json.loads((folder / "exp.json").read_text())
     content["pybatsim"]["env"] = {"preset": "SMDP"}
     (folder / "waits.json").write_text(json.dumps(content))
     (folder / "waits.py").write_text("def waits(observation, mask):\n    return int(mask.nonzero()[0][-1])\n")
     lines = [f"{n} {10 * n} -1 9000 1 -1 -1 1 9000 -1 1 1 1 -1 1 -1 -1 -1" for n in range(30)]
     (folder / "t.swf").write_text("\n".join(["; MaxProcs: 8", *lines]) + "\n")
-    assert compared("fcfs+strict", "agent:waits.py:waits:waits.json") == 2
-    (line,) = capsys.readouterr().err.splitlines()
+    line = refused(*line_of("fcfs+strict", "agent:waits.py:waits:waits.json"))
     assert "has decided 10,000 times in a window and its jobs are not over: it waits again and again" in line
 
 
@@ -111,10 +115,8 @@ def test_benchmark_runs_the_function_that_it_names_itself(folder):
 
 @pytest.mark.parametrize("command", ["train", "launch"])
 @pytest.mark.parametrize(("given", "near"), [("actor_critic", "actor-critic"), ("sb3-network", "sb3_network")])
-def test_the_nearest_shipped_agent_is_named(command, given, near, capsys):
-    with pytest.raises(SystemExit):
-        main([command, "--options", "learning", "--agent", given])
-    assert f"did you mean {near!r}?" in capsys.readouterr().err
+def test_the_nearest_shipped_agent_is_named(command, given, near):
+    assert f"did you mean {near!r}?" in refused(command, "--options", "learning", "--agent", given)
 
 
 def test_a_folder_is_an_agent_whatever_its_name(folder):

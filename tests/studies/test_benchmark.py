@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from robust_inputs import printed, refused
 
-from hdeeprm_like.cli.main import main
 from hdeeprm_like.decision.compared_policies import compared_policy
 from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.studies.benchmark import run as module
@@ -23,8 +23,14 @@ DATE = "2026-12-01"
 
 @pytest.fixture(scope="module")
 def card(tmp_path_factory):
+    """The folder of a card, and its content."""
     folder = tmp_path_factory.mktemp("card") / "f1"
-    return folder, benchmark(["f2+easy"], folder, True, DATE, processes=1, progress=False)
+    return folder, card_of(["f2+easy"], folder)
+
+
+def card_of(policies, folder, *learned_from):
+    """A card of the quick form, played here."""
+    return benchmark(policies, folder, True, DATE, list(learned_from), processes=1, progress=False)
 
 
 def test_a_card_has_the_policy_beside_the_references_in_every_case(card):
@@ -93,17 +99,16 @@ def test_the_date_draws_the_fresh_jobs_and_no_others(tmp_path):
         assert (one.read_bytes() != other.read_bytes()) == case.fresh
 
 
-def test_a_card_is_played_again_and_what_differs_is_told(card, tmp_path, capsys):
+def test_a_card_is_played_again_and_what_differs_is_told(card, tmp_path):
     folder, found = card
-    assert main(["benchmark", "--check", str(folder / "card.json"), "--processes", "1"]) == 0
-    assert "played again, all figures are the same" in capsys.readouterr().out
+    again = ("benchmark", "--processes", "1", "--check")
+    assert "played again, all figures are the same" in printed(*again, folder / "card.json")
     found = json.loads(json.dumps(found))
     found["cases"][1]["costs"]["f2+easy"] *= 1.01
     (tmp_path / "forged.json").write_text(json.dumps(found | {"code": "of another version"}))
     told = check(tmp_path / "forged.json", processes=1, progress=False)
     assert [line.partition(":")[0] for line in told] == ["cases 2 costs f2+easy"]
-    assert main(["benchmark", "--check", str(tmp_path / "forged.json"), "--processes", "1"]) == 2
-    assert "1 differences, first cases 2 costs f2+easy" in capsys.readouterr().err
+    assert "1 differences, first cases 2 costs f2+easy" in refused(*again, tmp_path / "forged.json")
     (tmp_path / "old.json").write_text(json.dumps(found | {"protocol": 1}))
     with pytest.raises(ResultsError, match="is of protocol 1, not 2"):
         check(tmp_path / "old.json")
@@ -113,7 +118,7 @@ def test_a_policy_elsewhere_is_checked_by_its_new_name(card, tmp_path):
     for name, weight in (("one", 1.0), ("two", 1.0), ("else", -1.0)):
         (tmp_path / f"{name}.json").write_text(json.dumps({"queue": {"log_time": weight}}))
     names = [f"scored:{tmp_path / name}.json" for name in ("one", "two", "else")]
-    benchmark(names[:1], tmp_path / "card", True, DATE, processes=1, progress=False)
+    card_of(names[:1], tmp_path / "card")
     assert check(tmp_path / "card" / "card.json", names[1:2], processes=1, progress=False) == []
     other = check(tmp_path / "card" / "card.json", names[2:], processes=1, progress=False)
     assert any(line.startswith("policies 1 digest") for line in other)
@@ -132,10 +137,10 @@ def test_a_folder_with_the_card_of_another_policy_or_date_is_left_alone(card):
     assert (folder / "card.json").read_bytes() == before
 
 
-def test_an_agent_of_one_machine_has_a_card_of_the_cases_that_it_can_play(tmp_path):
-    found = benchmark(["agent:zoo/two-kinds"], tmp_path / "x", True, DATE, processes=1, progress=False)
-    refused = [list(case["refused"]) for case in found["cases"]]
-    assert refused == [["agent:zoo/two-kinds"]] * 2 + [[]] + [["agent:zoo/two-kinds"]]
+def test_an_agent_of_one_machine_has_a_card_of_the_cases_that_it_can_play(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "QUICK", QUICK[2:])  # one of its machine, and one of another
+    found = card_of(["agent:zoo/two-kinds"], tmp_path / "x")
+    assert [list(case["refused"]) for case in found["cases"]] == [[], ["agent:zoo/two-kinds"]]
     assert "jobs of two-kinds, 100" in found["cost"]["of"]
     assert "has learned on 320 cores" in (tmp_path / "x" / "card.html").read_text()
     assert (found["score"]["fixed"]["played"], found["score"]["fresh"]["mean"]) == (1, 0.0)
@@ -164,7 +169,7 @@ def test_what_a_policy_has_learned_from_is_not_among_its_cases(tmp_path):
     assert was_learned_from(QUICK[1], jobs[QUICK[1].name], ["ctc-sp2, first half"]) == ""
     assert was_learned_from(QUICK[2], jobs[QUICK[2].name], ["model:campaigns"]) == ""
     assert was_learned_from(QUICK[2], jobs[QUICK[2].name], ["model:campaigns 1"]) == "model:campaigns 1"
-    found = benchmark(["f2+easy"], tmp_path / "x", True, DATE, ["lublin-1"], processes=1, progress=False)
+    found = card_of(["f2+easy"], tmp_path / "x", "lublin-1")
     assert [case["refused"] for case in found["cases"]] == [{"f2+easy": "has learned from lublin-1"}, {}, {}, {}]
     assert check(tmp_path / "x" / "card.json", processes=1, progress=False) == []
 
@@ -174,15 +179,15 @@ def test_several_seeds_are_one_card_with_the_score_of_each(tmp_path):
     for seed, weight in enumerate((1.0, 0.5)):
         (tmp_path / f"{seed}.json").write_text(json.dumps({"queue": {"log_time": weight, "log_cores": seed}}))
         names.append(f"scored:{tmp_path / str(seed)}.json")
-    found = benchmark(names, tmp_path / "x", True, DATE, processes=1, progress=False)
+    found = card_of(names, tmp_path / "x")
     assert len(set(found["score"]["fixed"]["each"])) == 2
     assert found["score"]["fixed"]["mean"] == pytest.approx(np.mean(found["score"]["fixed"]["each"]))
     assert "and 1 more seeds`" in table_of([found])
 
 
 def test_a_training_tells_its_jobs_its_seed_its_seconds_and_its_curve(tmp_path):
-    line = ["train", "-q", "--options", "learning", "--agent", "reinforce", "--episodes", "6", "--seed", "5"]
-    assert main([*line, "--output", str(tmp_path / "t")]) == 0
+    line = ("train", "-q", "--options", "learning", "--agent", "reinforce", "--episodes", "6", "--seed", "5")
+    printed(*line, "--output", tmp_path / "t")
     found = origin_of(compared_policy(f"agent:{tmp_path / 't'}"))
     assert (found["learned_from"], found["seed"]) == (["learning"], 5)
     assert found["seconds"] > 0.0
@@ -205,14 +210,12 @@ def test_a_page_is_made_of_a_card_alone(card, tmp_path):
         read_card(tmp_path / "no.json")
 
 
-def test_the_command_prints_the_table_of_the_card_and_refuses_in_one_line(tmp_path, capsys):
+def test_the_command_prints_the_table_of_the_card_and_refuses_in_one_line(tmp_path):
     own = ROOT / "agents" / "own_parts.py"
-    assert main(["benchmark", f"{own}:longest", "-o", str(tmp_path / "c"), "--quick", "--processes", "1"]) == 0
-    assert f"| `{own}:longest` |" in capsys.readouterr().out
-    for line in (["f2+easy"], ["-o", "x"], ["f2+easy", "-o", "x", "--fresh", "soon"]):
-        with pytest.raises(SystemExit) if "soon" in line else pytest.MonkeyPatch.context():
-            assert main(["benchmark", *line]) == 2
-        assert capsys.readouterr().err.count("\n") == 1
+    line = ("benchmark", f"{own}:longest", "-o", tmp_path / "c", "--quick", "--processes", "1")
+    assert f"| `{own}:longest` |" in printed(*line)
+    for words in (["f2+easy"], ["-o", "x"], ["f2+easy", "-o", "x", "--fresh", "soon"]):
+        refused("benchmark", *words)
 
 
 def test_the_table_of_the_docs_is_made_of_the_committed_cards():
@@ -225,7 +228,7 @@ def test_the_table_of_the_docs_is_made_of_the_committed_cards():
 
 
 def test_a_reference_that_has_learned_from_a_case_has_no_score_there(tmp_path):
-    found = benchmark(["saf+easy"], tmp_path, True, DATE, ["lublin-1"], processes=1, progress=False)
+    found = card_of(["saf+easy"], tmp_path, "lublin-1")
     case = found["cases"][0]
     assert "saf+easy" in QUICK[0].references
     assert case["refused"] == {"saf+easy": "has learned from lublin-1"}

@@ -1,7 +1,5 @@
 import json
 import re
-import subprocess
-import sys
 import tracemalloc
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from robust_inputs import printed, refused
 
 import hdeeprm_like as hl
 from hdeeprm_like.cli.main import main
@@ -25,7 +24,7 @@ from hdeeprm_like.studies.compare.inputs import Comparison, inputs_of
 from hdeeprm_like.studies.compare.page import write_comparison_page
 from hdeeprm_like.studies.compare.sampling import Windows, windows_named
 from hdeeprm_like.studies.compare.significance import one_sample
-from hdeeprm_like.studies.compare.statistics import p_values_of, published_named
+from hdeeprm_like.studies.compare.statistics import p_values_of
 from hdeeprm_like.studies.compare.windows import schedule, schedules
 
 AGENTS = Path(__file__).parents[2] / "agents"
@@ -33,22 +32,33 @@ ORDER = list(FIGURES).index
 LEARNING = AGENTS.parent / "platforms" / "learning.json"
 
 
-@pytest.fixture
-def trace(tmp_path):
-    rng = np.random.default_rng(3)
-    submit = np.cumsum(rng.integers(0, 60, 80))
-    lines = ["; MaxProcs: 8"]
-    for number, time in enumerate(submit.tolist(), start=1):
-        run, size = rng.integers(1, 300), rng.integers(1, 9)
-        lines.append(f"{number} {time} -1 {run} {size} -1 -1 {size} {2 * run} -1 1 {number % 3} 1 -1 1 -1 -1 -1")
-    path = tmp_path / "t.swf"
+def written(path, jobs, largest, estimate, memory=-1, head=(), seed=3):
+    """A trace of random jobs of three users, of up to so many cores, that request *estimate* times their run time."""
+    rng = np.random.default_rng(seed)
+    lines = list(head)
+    for number, time in enumerate(np.cumsum(rng.integers(0, 60, jobs)).tolist(), start=1):
+        run, size = rng.integers(1, 300), rng.integers(1, largest + 1)
+        asked = f"{memory} {size} {estimate * run} -1 1 {number % 3}"
+        lines.append(f"{number} {time} -1 {run} {size} -1 {asked} 1 -1 1 -1 -1 -1")
     path.write_text("\n".join(lines) + "\n")
     return path
 
 
-def whole_trace_line(trace, out):
-    """The command line that runs all of a trace in the order of arrival."""
-    return ["compare", "--trace", str(trace), "--policies", "fcfs", "--windows", "all", "--output", str(out)]
+@pytest.fixture
+def trace(tmp_path):
+    """80 jobs of up to 8 cores."""
+    return written(tmp_path / "t.swf", 80, largest=8, estimate=2, head=["; MaxProcs: 8"])
+
+
+@pytest.fixture
+def narrow_trace(tmp_path):
+    """60 jobs of less than the 4 cores of `LEARNING`, 10 MB each."""
+    return written(tmp_path / "narrow.swf", 60, largest=3, estimate=1, memory=10_000, seed=4)
+
+
+def line_of(trace, policies, windows, output, *more):
+    """The words of a comparison."""
+    return ["compare", "--trace", trace, "--policies", policies, "--windows", windows, "--output", output, *more]
 
 
 def comparison(trace, policies="fcfs,sjf+easy,f1+conservative", **more):
@@ -77,28 +87,23 @@ def test_all_policies_run_the_same_windows_and_the_folder_holds_tables(trace, tm
     }
 
 
-def test_pictures_are_drawn_where_they_are_asked_for_also_of_a_comparison_that_is_over(trace, tmp_path, capsys):
-    line = ["compare", "--trace", str(trace), "--policies", "fcfs,sjf", "--windows", "2x20"]
-    line += ["--output", str(tmp_path / "out")]
-    assert main(line) == 0
-    assert f"tables in {tmp_path / 'out'}\n" in capsys.readouterr().out
+def test_pictures_are_drawn_where_they_are_asked_for_also_of_a_comparison_that_is_over(trace, tmp_path):
+    line = line_of(trace, "fcfs,sjf", "2x20", tmp_path / "out")
+    assert f"tables in {tmp_path / 'out'}\n" in printed(*line)
     assert not list((tmp_path / "out").glob("*.png"))
     results = (tmp_path / "out" / "results.csv").read_bytes()
-    assert main([*line, "--pictures"]) == 0
-    assert f"tables and pictures in {tmp_path / 'out'}\n" in capsys.readouterr().out
+    assert f"tables and pictures in {tmp_path / 'out'}\n" in printed(*line, "--pictures")
     for name in ("boxplot.png", "ranking.png"):
         assert (tmp_path / "out" / name).read_bytes().startswith(b"\x89PNG")
     assert (tmp_path / "out" / "results.csv").read_bytes() == results
 
 
 @pytest.mark.parametrize("figures", [("wait",), ("energy", "utilization", "wait_p95")])
-def test_the_figures_that_are_named_are_those_of_table_tests_page_and_pictures(figures, narrow_trace, tmp_path, capsys):
-    line = ["compare", "--trace", str(narrow_trace), "--policies", "sjf,fcfs", "--windows", "2x20", "--report"]
-    line += ["--platform", str(LEARNING), "--figures", ",".join(figures), "--pictures", "--format", "svg"]
-    assert main([*line, "--style", "paper", "--output", str(tmp_path / "out")]) == 0
-    told, page = capsys.readouterr().out, (tmp_path / "out" / "report.html").read_text()
-    titles = [title_of(name) for name in figures]
-    assert all(title in told.splitlines()[0] for title in titles)
+def test_the_figures_that_are_named_are_those_of_table_tests_page_and_pictures(figures, narrow_trace, tmp_path):
+    line = line_of(narrow_trace, "sjf,fcfs", "2x20", tmp_path / "out", "--report", "--platform", LEARNING)
+    said = printed(*line, "--figures", ",".join(figures), "--pictures", "--format", "svg", "--style", "paper")
+    page, titles = (tmp_path / "out" / "report.html").read_text(), [title_of(name) for name in figures]
+    assert all(title in said.splitlines()[0] for title in titles)
     assert pd.read_csv(tmp_path / "out" / "tests.csv").figure.unique().tolist() == list(figures)
     summary = pd.read_csv(tmp_path / "out" / "summary.csv")
     assert [name.removesuffix("_p") for name in summary.columns if name.endswith("_p")] == sorted(figures, key=ORDER)
@@ -107,7 +112,7 @@ def test_the_figures_that_are_named_are_those_of_table_tests_page_and_pictures(f
         panel = title_of(name)[0].upper() + title_of(name)[1:]
         assert (f"<!-- {panel}" in drawn) == (name in with_tails(figures)), name
         assert (f"<td>{title_of(name)}</td><td>" in page) == (name in figures), name
-        assert f"against {summary.reference[0]}, which has the lowest mean {titles[0]}:" in told
+        assert f"against {summary.reference[0]}, which has the lowest mean {titles[0]}:" in said
 
 
 def test_pictures_keep_their_style_and_formats_when_they_are_drawn_again_of_what_was_compared_last(trace, tmp_path):
@@ -127,45 +132,36 @@ def test_pictures_keep_their_style_and_formats_when_they_are_drawn_again_of_what
     assert sizes("--policies", "fcfs,saf", "--pictures", "--style", "screen", "--format", "svg") == {".svg": "1080"}
 
 
-def test_python_draws_the_same_pictures_and_a_notebook_shows_what_the_command_prints(trace, tmp_path, capsys):
-    line = ["compare", "--trace", str(trace), "--policies", "fcfs,sjf", "--windows", "2x20", "--figures", "wait"]
-    line += ["--pictures", "--format", "svg,pdf", "--style", "paper", "--output", str(tmp_path / "command")]
-    assert main(line) == 0
-    told = capsys.readouterr().out
+def test_python_draws_the_same_pictures_and_a_notebook_shows_what_the_command_prints(trace, tmp_path):
+    line = line_of(trace, "fcfs,sjf", "2x20", tmp_path / "command", "--figures", "wait")
+    said = printed(*line, "--pictures", "--format", "svg,pdf", "--style", "paper")
     how = {"figures": ["wait"], "pictures": ["svg", "pdf"], "style": "paper", "output": tmp_path / "python"}
     found = hl.compare(trace, ["fcfs", "sjf"], "2x20", **how)
     for path in (tmp_path / "command").iterdir():
         assert (tmp_path / "python" / path.name).read_bytes() == path.read_bytes(), path.name
     cells = re.findall(r"<t[dh]>([^<]*)</t", found._repr_html_())
     assert cells
-    assert all(cell in told for cell in cells)
+    assert all(cell in said for cell in cells)
     assert list(found[["policy", "wait"]].columns) == ["policy", "wait"]
     assert "Against" not in found[["policy", "wait"]]._repr_html_()  # what is taken from it is a usual table
 
 
-@pytest.mark.parametrize(
-    ("more", "told"),
-    [
-        ({"figures": ["wai"]}, "figures: 'wai' is not known; did you mean 'wait'?"),
-        ({"figures": ["wait", "wait"]}, "figures: wait is listed twice"),
-        ({"pictures": ["png"]}, "compare: pictures need output, the folder to draw them into"),
-        ({"pictures": ["jpg"], "output": "out"}, "a picture is saved as .png, .svg or .pdf, not .jpg"),
-        ({"pictures": ["png"], "style": "papr", "output": "out"}, "style: 'papr' is not known; did you mean 'paper'?"),
-    ],
-)
-def test_pictures_that_cannot_be_drawn_are_one_line(trace, tmp_path, monkeypatch, more, told):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(OptionsError, match=re.escape(told)):
-        hl.compare(trace, ["fcfs"], "2x20", **more)
+@pytest.fixture
+def run(monkeypatch):
+    """The policies whose windows are run, each as often as windows."""
+    names, whole = [], comparing.schedules
+
+    def noted(*given):
+        names.extend([given[2].name] * len(given[1]))
+        return whole(*given)
+
+    monkeypatch.setattr(comparing, "schedules", noted)
+    return names
 
 
-def test_what_is_there_is_not_run_again(trace, tmp_path, monkeypatch):
+def test_what_is_there_is_not_run_again(trace, tmp_path, run):
     compare(comparison(trace, "fcfs"), tmp_path / "out")
-    run = []
-    whole = comparing.schedules
-    monkeypatch.setattr(
-        comparing, "schedules", lambda *given: run.extend([given[2].name] * len(given[1])) or whole(*given)
-    )
+    run.clear()
     summary, _ = compare(comparison(trace, "fcfs,sjf"), tmp_path / "out")
     assert run == ["sjf+strict"] * 3
     assert summary.policy.tolist() == ["fcfs+strict", "sjf+strict"]
@@ -179,21 +175,13 @@ def test_other_processes_give_the_same(trace, tmp_path):
     assert (tmp_path / "one" / "results.csv").read_text() == (tmp_path / "two" / "results.csv").read_text()
 
 
-def test_a_folder_of_another_comparison_is_refused(trace, tmp_path):
-    compare(comparison(trace), tmp_path / "out")
-    with pytest.raises(ResultsError, match="another seed"):
-        compare(comparison(trace, seed=2), tmp_path / "out")
-
-
-def test_the_command_prints_tails_beside_the_mean(trace, tmp_path, capsys):
-    line = ["compare", "--trace", str(trace), "--policies", "fcfs,sjf+easyP", "--windows", "2x30"]
-    assert main([*line, "--output", str(tmp_path / "out")]) == 0
-    told = capsys.readouterr().out
-    assert "sjf+easyP" in told
-    assert told.splitlines()[0].split()[10:13] == ["waiting", "p95", "max"]
-    assert "Max job load" not in told
-    assert main([*line, "--output", str(tmp_path / "out"), "--all"]) == 0
-    assert "Max job load" in capsys.readouterr().out
+def test_the_command_prints_tails_beside_the_mean(trace, tmp_path):
+    line = line_of(trace, "fcfs,sjf+easyP", "2x30", tmp_path / "out")
+    said = printed(*line)
+    assert "sjf+easyP" in said
+    assert said.splitlines()[0].split()[10:13] == ["waiting", "p95", "max"]
+    assert "Max job load" not in said
+    assert "Max job load" in printed(*line, "--all")
 
 
 def test_every_figure_is_a_column_and_a_pool_has_no_energy_that_anybody_measured(trace, tmp_path):
@@ -205,20 +193,6 @@ def test_every_figure_is_a_column_and_a_pool_has_no_energy_that_anybody_measured
     assert not results.drop(columns=energy).isna().any().any()
 
 
-@pytest.fixture
-def narrow_trace(tmp_path):
-    """Sizes up to the 4 cores of `LEARNING`, 10 MB each."""
-    rng = np.random.default_rng(4)
-    submit = np.cumsum(rng.integers(0, 60, 60))
-    lines = []
-    for number, time in enumerate(submit.tolist(), start=1):
-        run, size = rng.integers(1, 300), rng.integers(1, 4)
-        lines.append(f"{number} {time} -1 {run} {size} -1 10000 {size} {run} -1 1 {number % 3} 1 -1 1 -1 -1 -1")
-    path = tmp_path / "narrow.swf"
-    path.write_text("\n".join(lines) + "\n")
-    return path
-
-
 def test_a_platform_gives_watts_speeds_and_memory(narrow_trace, tmp_path):
     asked = comparison(narrow_trace, "fcfs,sjf+greedy", platform=LEARNING)
     compare(asked, tmp_path / "out")
@@ -227,15 +201,9 @@ def test_a_platform_gives_watts_speeds_and_memory(narrow_trace, tmp_path):
     assert (results.energy > machine.processor_watts[:, 3].min() * results.makespan).all()
     with pytest.raises(ResultsError, match=r"another (cores|platform)"):
         compare(comparison(narrow_trace, "fcfs", cores=4), tmp_path / "out")
-    with pytest.raises(OptionsError, match=r"--cores: .*learning\.json sets the cores; omit one of the two"):
-        compare(comparison(narrow_trace, "fcfs", platform=LEARNING, cores=4), tmp_path / "two")
-
-
-def test_a_job_that_no_platform_holds_is_named(narrow_trace, tmp_path):
-    lines = narrow_trace.read_text().replace(" 10000 ", f" {10**12} ")
-    narrow_trace.write_text(lines)
+    narrow_trace.write_text(narrow_trace.read_text().replace(" 10000 ", f" {10**12} "))
     with pytest.raises(WorkloadError, match=r"job 0 of the window that begins at .* was never run by fcfs\+strict"):
-        compare(comparison(narrow_trace, "fcfs", platform=LEARNING), tmp_path / "out")
+        compare(comparison(narrow_trace, "fcfs", platform=LEARNING), tmp_path / "none")
 
 
 def trained(folder, selection, observation="minimal", episodes=3):
@@ -276,15 +244,11 @@ def test_windows_played_side_by_side_are_those_played_alone(trace, tmp_path):
 
 # takes 2 s
 @pytest.mark.more
-def test_an_agent_is_run_again_only_when_it_has_learned_more(trace, tmp_path, monkeypatch):
+def test_an_agent_is_run_again_only_when_it_has_learned_more(trace, tmp_path, run):
     folder = trained(tmp_path / "agent", [{"first": ["high_gflops"], "smallest": ["high_gflops"]}])
     asked = comparison(trace, f"fcfs,agent:{folder}")
     compare(asked, tmp_path / "out")
-    run = []
-    whole = comparing.schedules
-    monkeypatch.setattr(
-        comparing, "schedules", lambda *given: run.extend([given[2].name] * len(given[1])) or whole(*given)
-    )
+    run.clear()
     compare(comparison(trace, "fcfs,sjf"), tmp_path / "out")
     compare(comparison(trace, "sjf"), tmp_path / "out")
     assert set(run) == {"sjf+strict"}
@@ -323,43 +287,13 @@ def test_an_agent_that_has_learned_more_is_read_again(tmp_path):
     assert any(not old[name].equal(new[name]) for name in old)
 
 
-def test_an_agent_that_sees_its_machine_is_refused_on_another_with_both_shapes(trace, tmp_path, capsys):
+def test_an_agent_that_sees_its_machine_is_refused_on_another_with_both_shapes(trace, tmp_path):
     folder = trained(tmp_path / "agent", [{"first": ["high_gflops", "low_power"]}], observation="normal")
-    line = ["compare", "--trace", str(trace), "--policies", f"fcfs,agent:{folder}", "--windows", "2x30"]
-    assert main([*line, "--trust", "--output", str(tmp_path / "out")]) == 2
-    told = capsys.readouterr().err.splitlines()
-    assert len(told) == 1
+    line = refused(*line_of(trace, f"fcfs,agent:{folder}", "2x30", tmp_path / "out", "--trust"))
     own, there = (Space().sample(one).observer.shape[0] for one in (load_platform(LEARNING), pool(8)))
-    assert f"on 4 cores to see {own} numbers and do 2 actions" in told[0]
-    assert f"on the 8 of the windows it would see {there} numbers and do 2 actions" in told[0]
+    assert f"on 4 cores to see {own} numbers and do 2 actions" in line
+    assert f"on the 8 of the windows it would see {there} numbers and do 2 actions" in line
     assert not (tmp_path / "out" / "results.csv").exists()
-
-
-def test_a_folder_without_a_training_is_refused(trace, tmp_path):
-    with pytest.raises(ResultsError, match=r"has no run\.json; `hdeeprm-like train --output"):
-        compare(comparison(trace, f"agent:{tmp_path}"), tmp_path / "out")
-
-
-# starts two processes; `test_fast_start` tells what each import loads
-@pytest.mark.more
-def test_torch_is_imported_only_where_an_agent_is_compared(trace, tmp_path):
-    line = ["compare", "-q", "--trace", str(trace), "--policies", "fcfs", "--windows", "2x30"]
-    code = "import sys; from hdeeprm_like.cli.main import main; main(sys.argv[1:]); sys.exit('torch' in sys.modules)"
-    subprocess.run([sys.executable, "-c", code, *line, "--output", str(tmp_path / "out")], check=True)
-
-
-@pytest.mark.parametrize(
-    ("policies", "message"),
-    [
-        ("fcfs,sfj", r"order 'sfj' is not known; did you mean 'sjf'\?"),
-        ("fcfs,fcfs+strict", "listed twice"),
-        ("fcfs,agent:", "the folder of a training is missing, e.g. agent:runs/training"),
-        ("agent:a,agent:a", "agent:a is listed twice"),
-    ],
-)
-def test_wrong_policies_are_one_line(policies, message):
-    with pytest.raises(OptionsError, match=message):
-        policies_named(policies)
 
 
 def test_equal_policies_do_not_differ_and_far_ones_do():
@@ -376,33 +310,19 @@ def test_equal_policies_do_not_differ_and_far_ones_do():
     assert tests["wait", "a", "c", "paired t"] == 0.0  # the same difference in every window
 
 
-def test_the_one_sample_t_test_is_that_of_scipy_and_is_printed(trace, tmp_path, capsys):
+def test_the_one_sample_t_test_is_that_of_scipy_and_is_printed(trace, tmp_path):
     from scipy.stats import ttest_1samp
 
     samples = np.random.default_rng(4).normal(size=(3, 9))
     assert one_sample(samples, 0.3) == pytest.approx(ttest_1samp(samples, 0.3, axis=1).pvalue)
-    line = ["compare", "--trace", str(trace), "--policies", "fcfs,sjf", "--windows", "3x40"]
-    assert main([*line, "--output", str(tmp_path / "out"), "--published", "bounded_slowdown=3,utilization=0.5"]) == 0
-    assert "p of Student's one-sample t-test" in capsys.readouterr().out
+    line = line_of(trace, "fcfs,sjf", "3x40", tmp_path / "out", "--published", "bounded_slowdown=3,utilization=0.5")
+    assert "p of Student's one-sample t-test" in printed(*line)
     rows = pd.read_csv(tmp_path / "out" / "tests.csv").query("test == 'one-sample t'")
     assert rows[["figure", "first"]].to_numpy().tolist() == [
         [figure, policy] for figure in ("bounded_slowdown", "utilization") for policy in ("fcfs+strict", "sjf+strict")
     ]
     own = pd.read_csv(tmp_path / "out" / "results.csv").groupby("policy", sort=False).utilization
     assert rows.p.to_numpy()[2:] == pytest.approx([ttest_1samp(values, 0.5).pvalue for _, values in own])
-
-
-@pytest.mark.parametrize(
-    ("published", "message"),
-    [
-        ("wiat=3", "did you mean 'wait'"),
-        ("wait", "published: wait: is '.*'; a number from -1e\\+12 to 1e\\+12 is needed"),
-        ("wait=inf", "published: wait: is '.*'; a number from -1e\\+12 to 1e\\+12 is needed"),
-    ],
-)
-def test_a_published_mean_that_is_none_is_one_line(published, message):
-    with pytest.raises(OptionsError, match=message):
-        published_named(published)
 
 
 NINE = LEARNING.with_name("nine_machines.csv")
@@ -420,19 +340,17 @@ def days(tmp_path):
 
 # takes 2 s
 @pytest.mark.more
-def test_days_with_gpus_are_compared_whole_on_one_machine_as_they_are_launched(days, tmp_path, capsys):
-    line = ["compare", "--trace", str(days), "--platform", str(NINE), "--whole", "--clock", "batsim", "--report"]
-    assert main([*line, "--policies", "fcfs,bfbp", "--output", str(tmp_path / "out")]) == 0
-    assert "mean over 2 workloads of 60 jobs, on average" in capsys.readouterr().out
+def test_days_with_gpus_are_compared_whole_on_one_machine_as_they_are_launched(days, tmp_path):
+    line = ["compare", "--trace", days, "--platform", NINE, "--whole", "--clock", "batsim", "--report"]
+    said = printed(*line, "--policies", "fcfs,bfbp", "--output", tmp_path / "out")
+    assert "mean over 2 workloads of 60 jobs, on average" in said
     assert "2 workloads of up to 60 jobs of days on" in (tmp_path / "out" / "report.html").read_text()
     results = pd.read_csv(tmp_path / "out" / "results.csv").set_index(["policy", "window"])
     assert (results.jobs_run == 60).all()
-    jobs = pd.read_csv(days / "day-2.csv")
-    assert jobs.RequestedGPUs.sum() > 0
-    options = tmp_path / "bfbp.json"
-    told = {"seed": 1, "platform_file_path": str(NINE), "workload_file_path": str(days / "day-2.csv")}
-    options.write_text(json.dumps({**told, "policy": "bfbp", "whole": True}))
-    assert main(["launch", "--options", str(options), "--output", str(tmp_path / "run"), "-q"]) == 0
+    assert pd.read_csv(days / "day-2.csv").RequestedGPUs.sum() > 0
+    content = {"seed": 1, "platform_file_path": str(NINE), "workload_file_path": str(days / "day-2.csv")}
+    (tmp_path / "bfbp.json").write_text(json.dumps({**content, "policy": "bfbp", "whole": True}))
+    printed("launch", "--options", tmp_path / "bfbp.json", "--output", tmp_path / "run", "-q")
     launched = pd.read_csv(tmp_path / "run" / "out_jobs.csv")
     assert launched.waiting_time.mean() == pytest.approx(results.wait["fcfs+packing", 1])
 
@@ -444,25 +362,16 @@ def test_days_with_gpus_are_compared_whole_on_one_machine_as_they_are_launched(d
         (["--cores", "64", "--windows", "2x10"], "workloads are simulated whole"),
         (["--cores", "64", "--policies", "actual"], "a workload does not record waits"),
         (["--cores", "8"], "requests 48 cores; the platform has 8"),
-        (["--platform", str(NINE.with_name("pool_64.csv"))], "and 1 GPUs"),
+        (["--platform", NINE.with_name("pool_64.csv")], "and 1 GPUs"),
+        (["--platform", NINE, "--trace", NINE.parents[1] / "docker"], "holds no workload; names that end in"),
     ],
 )
-def test_days_that_cannot_be_compared_are_one_line(days, tmp_path, capsys, more, message):
-    line = ["compare", "--trace", str(days), "--policies", "fcfs", "--output", str(tmp_path / "out")]
-    assert main([*line, *more]) == 2
-    told = capsys.readouterr().err.splitlines()
-    assert len(told) == 1
-    assert message in told[0]
+def test_days_that_cannot_be_compared_are_one_line(days, tmp_path, more, message):
+    line = ["compare", "--trace", days, "--policies", "fcfs", "--output", tmp_path / "out"]
+    assert message in refused(*line, *more)
 
 
-def test_a_folder_without_workloads_is_one_line(tmp_path):
-    with pytest.raises(WorkloadError, match="holds no workload; names that end in"):
-        inputs_of(comparison(tmp_path, platform=NINE, windows=Windows()))
-
-
-def test_a_reference_must_be_compared(trace, tmp_path):
-    with pytest.raises(OptionsError, match=r"saf\+easy is none of the policies that are compared: fcfs\+str"):
-        compare(comparison(trace, reference="saf+easy"), tmp_path / "out")
+def test_a_named_reference_is_that_of_all_rows(trace, tmp_path):
     summary, _ = compare(comparison(trace, reference="fcfs"), tmp_path / "out")
     assert set(summary.reference) == {"fcfs+strict"}
 
@@ -529,10 +438,14 @@ def test_the_actual_schedule_needs_a_job_in_each_window_and_the_traces_machine(r
         )
 
 
-def test_an_order_of_equal_jobs_decides_the_results_and_so_another_is_refused(trace, tmp_path):
-    compare(comparison(trace, jobs_by="id"), tmp_path / "out")
-    with pytest.raises(ResultsError, match="another jobs_by"):
-        compare(comparison(trace), tmp_path / "out")
+@pytest.mark.parametrize(
+    ("first", "second", "told"),
+    [({}, {"seed": 2}, "seed"), ({"jobs_by": "id"}, {}, "jobs_by"), ({}, {"cores": 9}, "cores")],
+)
+def test_a_folder_of_another_comparison_is_refused(trace, tmp_path, first, second, told):
+    compare(comparison(trace, **first), tmp_path / "out")
+    with pytest.raises(ResultsError, match=f"another {told}"):
+        compare(comparison(trace, **second), tmp_path / "out")
 
 
 def test_other_windows_are_another_comparison_whatever_names_them(trace, tmp_path):
@@ -566,37 +479,31 @@ def test_an_interrupted_comparison_goes_on_where_it_stopped(trace, tmp_path, mon
         assert (tmp_path / "out" / name).read_text() == (tmp_path / "whole" / name).read_text()
 
 
-def test_the_command_compares_with_a_reference_over_windows_that_share_no_job(trace, tmp_path, capsys):
-    line = ["compare", "--trace", str(trace), "--policies", "fcfs,sjf+easy,saf+easy", "--windows", "disjoint:4x20"]
-    assert main([*line, "--output", str(tmp_path / "out"), "--reference", "fcfs", "--tests", "anova"]) == 0
-    told = capsys.readouterr().out
+def test_the_command_compares_with_a_reference_over_windows_that_share_no_job(trace, tmp_path):
+    line = line_of(trace, "fcfs,sjf+easy,saf+easy", "disjoint:4x20", tmp_path / "out")
+    said = printed(*line, "--reference", "fcfs", "--tests", "anova")
     for title in ("bounded slowdown", "p95", "waiting", "max", "area-weighted response", "utilization"):
-        assert title in told.splitlines()[0]
-    assert "against fcfs+strict:\n" in told
-    assert "by Holm's method over pairs with the reference" in told
-    assert "p of Friedman's test over all policies: bounded slowdown" in told
-    assert "mean over 4 windows of 20 jobs" in told
-    assert main([*line, "--output", str(tmp_path / "out")]) == 0
-    assert "which has the lowest mean bounded slowdown:\n" in capsys.readouterr().out
+        assert title in said.splitlines()[0]
+    assert "against fcfs+strict:\n" in said
+    assert "by Holm's method over pairs with the reference" in said
+    assert "p of Friedman's test over all policies: bounded slowdown" in said
+    assert "mean over 4 windows of 20 jobs" in said
+    assert "which has the lowest mean bounded slowdown:\n" in printed(*line)
 
 
-def test_a_comparison_is_a_page_that_needs_nothing_beside_it(trace, tmp_path, capsys):
-    line = ["compare", "--trace", str(trace), "--policies", "fcfs,sjf+easy,saf+easy", "--windows", "disjoint:4x20"]
-    line += ["--published", "bounded_slowdown=3"]
-    assert main([*line, "--output", str(tmp_path / "out"), "--report", "-q"]) == 0
+def test_a_comparison_is_a_page_that_needs_nothing_beside_it(trace, tmp_path):
+    line = line_of(trace, "fcfs,sjf+easy,saf+easy", "disjoint:4x20", tmp_path / "out")
+    printed(*line, "--published", "bounded_slowdown=3", "--report", "-q")
     text = (tmp_path / "out" / "report.html").read_text()
     for shown in ("4 windows of 20 jobs of t.swf on 8 cores", "Against ", "Friedman", "one-sample t", "<td>sjf+easy"):
         assert shown in text
     assert text.count("data:image/png") == 2
     assert not re.search(r'(src|href)="(?!data:|#)', text)
-    assert main(["report", str(tmp_path / "out"), "-o", str(tmp_path / "again.html"), "-q"]) == 0
+    printed("report", tmp_path / "out", "-o", tmp_path / "again.html", "-q")
     assert (tmp_path / "again.html").read_text() == text
-    assert main(["report", str(tmp_path / "out"), str(tmp_path), "-o", str(tmp_path / "two.html")]) == 2
+    refused("report", tmp_path / "out", tmp_path, "-o", tmp_path / "two.html")
     (tmp_path / "out" / "summary.csv").unlink()
-    assert main(["report", str(tmp_path / "out"), "-o", str(tmp_path / "less.html")]) == 2
-    said = capsys.readouterr().err
-    assert said.count("\n") == 2
-    assert "has no summary.csv" in said
+    assert "has no summary.csv" in refused("report", tmp_path / "out", "-o", tmp_path / "less.html")
 
 
 def test_the_page_of_a_comparison_has_a_dash_for_each_energy_that_is_not_known(recorded, tmp_path):
@@ -614,49 +521,65 @@ def test_the_page_of_a_comparison_has_a_dash_for_each_energy_that_is_not_known(r
     assert "nan" not in cells
 
 
-def test_the_command_takes_the_whole_trace_as_one_window(trace, tmp_path, capsys):
-    line = ["compare", "--trace", str(trace), "--policies", "fcfs,sjf+easy", "--windows", "all"]
-    assert main([*line, "--output", str(tmp_path / "out")]) == 0
-    told = capsys.readouterr().out
-    assert "one window of 80 jobs, which gives no intervals" in told
-    assert "nan" not in told
+def test_the_command_takes_the_whole_trace_as_one_window(trace, tmp_path):
+    said = printed(*line_of(trace, "fcfs,sjf+easy", "all", tmp_path / "out"))
+    assert "one window of 80 jobs, which gives no intervals" in said
+    assert "nan" not in said
+
+
+PUBLISHED = "published: wait: is '{}'; a number from -1e+12 to 1e+12 is needed"
 
 
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--windows", "disjoint:x"], "two numbers are needed"),
-        (["--windows", "disjoint:3x90"], "windows of 90 jobs do not fit into 80 jobs"),
-        (["--offsets", "nowhere.csv"], "nowhere.csv: no such file"),
-        (["--reference", "sfj"], "did you mean 'sjf'"),
-        (
-            ["--policies", "actual"],
-            r"t.swf: has no waiting time (field 3) of 80 of the 80 jobs",
-        ),
-        (["--jobs-by", "size"], "--jobs-by"),
+        ("--windows disjoint:x", "two numbers are needed"),
+        ("--windows disjoint:3x90", "windows of 90 jobs do not fit into 80 jobs"),
+        ("--windows 1x10 --offsets nowhere.csv", "nowhere.csv: no such file"),
+        ("--reference sfj", "did you mean 'sjf'"),
+        ("--reference saf+easy", "saf+easy is none of the policies that are compared: fcfs+str"),
+        ("--jobs-by size", "--jobs-by"),
+        ("--policies actual", "t.swf: has no waiting time (field 3) of 80 of the 80 jobs"),
+        ("--policies fcfs,sfj", "order 'sfj' is not known; did you mean 'sjf'?"),
+        ("--policies fcfs,sjf+esay", "did you mean 'easy'"),
+        ("--policies fcfs,shortest-high_gflop", "'high_gflop' is no core policy; did you mean 'high_gflops'"),
+        ("--policies fcfs,own.py:longest", "own.py: no such file"),
+        ("--policies fcfs,fcfs+strict", "listed twice"),
+        ("--policies fcfs,agent:", "the folder of a training is missing, e.g. agent:runs/training"),
+        ("--policies fcfs,agent:.", "has no run.json; `hdeeprm-like train --output"),
+        ("--policies agent:a,agent:a", "agent:a is listed twice"),
+        ("--published wiat=3", "did you mean 'wait'"),
+        ("--published wait", PUBLISHED.format("")),
+        ("--published wait=inf", PUBLISHED.format("inf")),
+        (f"--platform {LEARNING} --cores 4", "learning.json sets the cores; omit one of the two"),
+        ("--figures wai", "figures: 'wai' is not known; did you mean 'wait'?"),
+        ("--figures wait,wait", "figures: wait is listed twice"),
+        ("--pictures --format jpg", "'jpg' is not known; pictures are png, svg, pdf"),
+        ("--pictures --style papr", "'papr' is not known; did you mean 'paper'?"),
     ],
 )
-def test_what_cannot_be_compared_is_one_line_and_status_2(trace, tmp_path, capsys, more, message):
-    line = whole_trace_line(trace, tmp_path / "out")
-    if "--offsets" in more:
-        line[line.index("all")] = "1x10"
-    try:
-        status = main([*line, *more])
-    except SystemExit as left:  # argparse's way
-        status = left.code
-    told = capsys.readouterr().err.splitlines()
-    assert status == 2
-    assert len(told) == 1
-    assert message in told[0]
+def test_what_cannot_be_compared_is_one_line_and_status_2(trace, tmp_path, monkeypatch, more, message):
+    monkeypatch.chdir(tmp_path)
+    assert message in refused(*line_of(trace, "fcfs", "all", "out"), *more.split())
 
 
-def test_a_trace_that_does_not_tell_its_machine_is_refused(trace, tmp_path, capsys):
+def test_a_trace_that_does_not_tell_its_machine_is_refused(trace, tmp_path):
     trace.write_text(trace.read_text().replace("; MaxProcs: 8\n", ""))
-    line = whole_trace_line(trace, tmp_path / "out")
-    assert main(line) == 2
-    said = capsys.readouterr().err
-    assert "t.swf: its header has no number of processors (MaxProcs); give --cores" in said
-    assert main([*line, "--cores", "8"]) == 0
+    line = line_of(trace, "fcfs", "all", tmp_path / "out")
+    assert "t.swf: its header has no number of processors (MaxProcs); give --cores" in refused(*line)
+    printed(*line, "--cores", "8")
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"pictures": ["png"]}, "compare: pictures need output, the folder to draw them into"),
+        ({"pictures": ["jpg"], "output": "out"}, "a picture is saved as .png, .svg or .pdf, not .jpg"),
+    ],
+)
+def test_python_needs_a_folder_and_a_format_for_pictures(trace, how, message):
+    with pytest.raises(OptionsError, match=re.escape(message)):
+        hl.compare(trace, ["fcfs"], "2x20", **how)
 
 
 @pytest.mark.parametrize("clock", ["textbook", "one-by-one"])
@@ -711,26 +634,7 @@ def test_the_pairs_of_the_thesis_are_compared_by_name(policy, tmp_path):
     assert alone["wait"].tolist() == found["wait"][:1].tolist()
 
 
-def test_a_pair_is_compared_as_simulate_plays_it():
-    there = hl.compare("ctc-sp2", ["shortest-high_gflops"], "all")
-    here = hl.simulate(338, "ctc-sp2", "shortest-high_gflops", clock="textbook")
-    assert there["wait"][0] == pytest.approx(here.figures["wait"])
-
-
 def test_a_job_policy_of_ones_own_is_compared_by_its_file():
     own = Path(__file__).parents[2] / "agents" / "own_parts.py"
     found = hl.compare("ctc-sp2", [f"{own}:longest", f"{own}:longest-low_power", "sjf+easy"], "disjoint:2x50")
     assert found["wait"][0] == found["wait"][1] > found["wait"][2]  # cores of a pool are alike
-
-
-@pytest.mark.parametrize(
-    ("policy", "told"),
-    [
-        ("shortest-high_gflop", "'high_gflop' is no core policy; did you mean 'high_gflops'"),
-        ("own.py:longest", "own.py: no such file"),
-        ("sjf+esay", "did you mean 'easy'"),
-    ],
-)
-def test_a_pair_that_is_not_known_is_refused(policy, told):
-    with pytest.raises(OptionsError, match=told):
-        hl.compare("ctc-sp2", [policy], "disjoint:2x50")

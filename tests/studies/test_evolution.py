@@ -1,17 +1,11 @@
 """Evolution: what costs less wins, whatever ends the process it goes on as if nothing had happened."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 
 import numpy as np
 import pytest
+from robust_inputs import refused
 
-from hdeeprm_like.cli.main import main
-from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.studies.evolution.options import BOTH_WAYS, OF_CORES, read_evolution
 from hdeeprm_like.studies.evolution.search import (
@@ -74,8 +68,14 @@ class InThisProcess:
 @pytest.fixture
 def folder(tmp_path):
     (tmp_path / "begin.json").write_text(json.dumps(BEGIN))
-    (tmp_path / "exp.json").write_text(json.dumps(OPTIONS))
+    changed(tmp_path)
     return tmp_path
+
+
+def changed(folder, **changes):
+    """Write the options with some changes; return their file."""
+    (folder / "exp.json").write_text(json.dumps(OPTIONS | changes))
+    return folder / "exp.json"
 
 
 def run(folder, output, most=None):
@@ -102,23 +102,15 @@ def test_what_is_found_is_better_than_what_it_began_with(folder):
     assert ended < begun
 
 
-def test_a_process_that_was_killed_goes_on_bit_for_bit(folder):
+def test_a_process_that_was_killed_goes_on_bit_for_bit_with_the_policy_that_it_began_with(folder):
     run(folder, folder / "whole")
     part = folder / "part"
     run(folder, part, most=3)
     (part / COSTS).write_text((part / COSTS).read_text() + '{"generation": 4, "co')  # killed while it was writing
+    (folder / "begin.json").write_text('{"queue": {"log_time": 5.0, "log_cores": 5.0}}')
     run(folder, part)
     for name in (COSTS, BEST):
         assert (part / name).read_bytes() == (folder / "whole" / name).read_bytes()
-
-
-def test_it_goes_on_with_the_policy_and_the_options_that_it_began_with(folder):
-    run(folder, folder / "whole")
-    part = folder / "part"
-    run(folder, part, most=3)
-    (folder / "begin.json").write_text('{"queue": {"log_time": 5.0, "log_cores": 5.0}}')
-    run(folder, part)
-    assert (part / COSTS).read_bytes() == (folder / "whole" / COSTS).read_bytes()
 
 
 def test_windows_are_the_same_for_the_same_number_and_others_for_others(folder):
@@ -134,7 +126,7 @@ def test_windows_are_the_same_for_the_same_number_and_others_for_others(folder):
     assert 0.85 < work < 1.15  # the load, but for whole seconds
 
 
-def test_all_weights_of_a_file_are_found_and_written_back():
+def test_all_weights_of_a_file_are_found_and_written_back_or_those_of_one_stage():
     weights, values = weights_in(BEGIN)
     assert [".".join(weight.path) for weight in weights] == [
         "queue.log_time", "queue.log_cores", "exact.queue.log_time", "exact.queue.log_cores",
@@ -143,6 +135,10 @@ def test_all_weights_of_a_file_are_found_and_written_back():
     new = with_weights(BEGIN, weights, values + 1.0)
     assert new["exact"]["keep"] == {"deviations": 1.5, "bins": 1, "most": 1.0}
     assert BEGIN["exact"]["keep"]["most"] == 0.0
+    usual, exact, both = (weights_in(BEGIN, stage)[0] for stage in ("usual", "exact", "both"))
+    assert {weight.path[0] for weight in usual} == {"queue"}
+    assert {weight.path[0] for weight in exact} == {"exact"}
+    assert usual + exact == both == weights
 
 
 PLACED = {"queue": {"log_time": 1.0, "placement": 0.0}, "placement": {"speed": 1.0, "power*log_cores": 0.0}}
@@ -157,8 +153,7 @@ def placed_options(folder, **source):
     (folder / "begin.json").write_text(json.dumps(PLACED))
     source = {"model": "lublin", "platform": "machine.json", "cores": 8, "load": [0.7, 0.7]} | source
     windows = OPTIONS["windows"] | {"jobs": 40, "sources": [source]}
-    objective = {"energy_delay_product": 1.0, "turnaround": 1.0}
-    (folder / "exp.json").write_text(json.dumps(OPTIONS | {"objective": objective, "windows": windows}))
+    changed(folder, objective={"energy_delay_product": 1.0, "turnaround": 1.0}, windows=windows)
 
 
 def test_a_placement_is_searched_for_with_the_order(folder):
@@ -206,13 +201,6 @@ def test_sources_that_make_no_sense_are_refused(folder, source, message):
     placed_options(folder, **source)
     with pytest.raises(OptionsError, match=message):
         read_evolution(folder / "exp.json")
-
-
-def test_one_stage_may_be_searched_alone():
-    usual, exact, both = (weights_in(BEGIN, stage)[0] for stage in ("usual", "exact", "both"))
-    assert {weight.path[0] for weight in usual} == {"queue"}
-    assert {weight.path[0] for weight in exact} == {"exact"}
-    assert usual + exact == both
 
 
 def test_a_stage_that_is_not_searched_stays_as_it_is(folder):
@@ -276,11 +264,6 @@ def test_what_is_found_says_where_it_comes_from(folder):
     assert made["traces"] == "lublin batch, exact requests, lublin batch, tsafrir requests"
 
 
-def changed(folder, **changes):
-    (folder / "exp.json").write_text(json.dumps(OPTIONS | changes))
-    return folder / "exp.json"
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -304,50 +287,17 @@ def test_options_that_make_no_sense_are_refused_in_one_line(folder, changes, mes
     assert "\n" not in str(caught.value)
 
 
-def test_the_command_says_what_is_wrong(folder, capsys, monkeypatch):
+def test_the_command_says_what_is_wrong(folder, monkeypatch):
     monkeypatch.chdir(folder)
+    line, out = ["train", "--method", "evolution", "-q", "-o", "exp.json"], folder / "train-exp"
     changed(folder, policy="none.json")
-    assert main(["train", "--method", "evolution", "-q", "-o", "exp.json"]) == 2
-    assert "none.json: no such file" in capsys.readouterr().err
-    out = folder / "train-exp"
+    assert "none.json: no such file" in refused(*line)
     out.mkdir(exist_ok=True)
     (out / "run.json").write_text("{}")
-    assert main(["train", "--method", "evolution", "-q", "-o", "exp.json"]) == 2
-    assert "go on with --resume" in capsys.readouterr().err
-    assert main(["train", "--method", "evolution", "-q", "-o", "exp.json", "--seed", "4"]) == 2
-    assert "--seed: set it in the options file" in capsys.readouterr().err
+    assert "go on with --resume" in refused(*line)
+    assert "--seed: set it in the options file" in refused(*line, "--seed", "4")
     (out / "run.json").write_text('{"method": "evolution"}')
-    assert main(["train", "-q", "--resume", str(out)]) == 2
-    assert "is of no evolution" in capsys.readouterr().err
-
-
-# starts many processes
-@pytest.mark.slow
-def test_kill_9_at_some_moments_leaves_what_the_whole_run_leaves(folder):
-    command = [sys.executable, "-m", "hdeeprm_like", "train", "--method", "evolution", "-q", "--processes", "1"]
-    subprocess.run([*command, "-o", "exp.json", "--output", "whole"], cwd=folder, check=True)
-    part = folder / "part"
-    begin = [*command, "-o", "exp.json", "--output", "part"]
-    rng = np.random.default_rng(2)
-    for kill in range(4):
-        go = begin if not (part / "run.json").exists() else [*command, "--resume", "part"]
-        process = subprocess.Popen(go, cwd=folder, start_new_session=True)
-        lines = len((part / COSTS).read_text().splitlines()) if (part / COSTS).exists() else 0
-        while kill < 3 and process.poll() is None:
-            if (part / COSTS).exists() and len((part / COSTS).read_text().splitlines()) > lines:
-                time.sleep(rng.uniform(0.0, 0.2))
-                os.killpg(process.pid, signal.SIGKILL)
-                break
-            time.sleep(0.01)
-        process.wait()
-    for name in (COSTS, BEST):
-        assert (part / name).read_bytes() == (folder / "whole" / name).read_bytes()
-    assert baseline(f"scored:{part / BEST}").learned is not None
-
-
-def test_another_training_in_the_folder_is_not_touched(folder):
-    out = folder / "out"
-    out.mkdir()
+    assert "is of no evolution" in refused("train", "-q", "--resume", out)
     (out / COSTS).write_text("nonsense\n")
     with pytest.raises(ResultsError, match="is no table of costs"):
-        Search(read_evolution(folder / "exp.json"), folder, out)
+        Search(read_evolution(changed(folder)), folder, out)

@@ -4,9 +4,9 @@ import json
 
 import numpy as np
 import pytest
+from robust_inputs import printed, refused
 from small import jobs, platform
 
-from hdeeprm_like.cli.main import main
 from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.decision.score_files import policy_of
 from hdeeprm_like.errors import OptionsError
@@ -82,27 +82,22 @@ def test_a_moment_says_why_a_job_does_not_start(name):
     assert late.free == 2
 
 
-def test_jobs_are_named_as_the_trace_names_them(tmp_path, capsys, name):
+def test_jobs_are_named_as_the_trace_names_them(tmp_path, name):
     line = "{} {} -1 {} 4 -1 -1 4 {} -1 1 1 -1 -1 -1 -1 -1 -1\n"
     rows = [line.format(number, t, run, run) for number, t, run in ((70, 0, 50), (71, 5, 20), (72, 5, 10))]
     (tmp_path / "t.swf").write_text("; MaxProcs: 4\n" + "".join(rows))
-    assert main(["explain", name, "--trace", str(tmp_path / "t.swf"), "--at", "5"]) == 0
-    out = capsys.readouterr().out
-    assert "then 0 of 4 cores are free" in out
-    assert " 71 " in out
-    assert " 72 " in out
-    assert "4 cores are not free" in out
+    out = printed("explain", name, "--trace", tmp_path / "t.swf", "--at", "5")
+    for shown in ("then 0 of 4 cores are free", " 71 ", " 72 ", "4 cores are not free"):
+        assert shown in out
 
 
-def test_what_cannot_be_explained_is_refused(name, capsys):
+def test_what_cannot_be_explained_is_refused(name):
     workload = jobs(submit=[0], seconds=[10], size=[6])
-    with pytest.raises(OptionsError, match="is no learned policy"):
-        explain_moment(platform(*EIGHT), workload, baseline("sjf+easy"), at=0.0)
-    with pytest.raises(OptionsError, match="no two jobs wait at 5 s or later"):
-        explain_moment(platform(*EIGHT), workload, baseline(name), at=5.0)
-    assert main(["explain", "sjf+easy"]) == 2
-    assert "is no learned policy" in capsys.readouterr().err
-    assert main(["explain", "first-high_gflops"]) == 2
+    for policy, message in (("sjf+easy", "is no learned policy"), (name, "no two jobs wait at 5 s or later")):
+        with pytest.raises(OptionsError, match=message):
+            explain_moment(platform(*EIGHT), workload, baseline(policy), at=5.0)
+    assert "is no learned policy" in refused("explain", "sjf+easy")
+    refused("explain", "first-high_gflops")
 
 
 def test_a_placement_is_explained_in_words():

@@ -6,8 +6,8 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
+from robust_inputs import printed, refused
 
-from hdeeprm_like.cli.main import main
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.studies.prediction import training
 from hdeeprm_like.studies.prediction.report import Accuracy, accuracy, read_recording
@@ -15,23 +15,33 @@ from hdeeprm_like.studies.prediction.report import Accuracy, accuracy, read_reco
 needs_sklearn = pytest.mark.skipif(find_spec("sklearn") is None, reason="scikit-learn is missing: nothing is trained")
 
 
-def write_trace(path, late=1.0, jobs=400):
-    """A trace of four users, each with a share of the request that narrow jobs run; the last half runs *late* times."""
-    rng = np.random.default_rng(3)
-    submit = np.cumsum(rng.integers(0, 60, jobs))
-    lines = ["; MaxProcs: 8"]
-    for number, time in enumerate(submit.tolist(), start=1):
-        user, request = rng.integers(4), rng.integers(600, 3600)
-        wait, size = rng.integers(0, 100), rng.integers(1, 9)
-        run = request * (0.9, 0.3, 0.1, 0.05)[user] * rng.uniform(0.8, 1.1) * (0.1 if size > 4 else 1.0)
-        run = max(int(run * (late if number > jobs / 2 else 1.0)), 1)
-        lines.append(f"{number} {time} {wait} {run} {size} -1 -1 {size} {request} -1 1 {user} 1 -1 1 -1 -1 -1")
-    path.write_text("\n".join(lines) + "\n")
-    return path
+@pytest.fixture
+def write_trace(tmp_path):
+    """What writes a trace of four users, each with a share of the request that narrow jobs run.
+
+    The last half runs *late* times as long.
+    """
+
+    def write(late=1.0, jobs=400):
+        rng, path = np.random.default_rng(3), tmp_path / "t.swf"
+        submit = np.cumsum(rng.integers(0, 60, jobs))
+        lines = ["; MaxProcs: 8"]
+        for number, time in enumerate(submit.tolist(), start=1):
+            user, request = rng.integers(4), rng.integers(600, 3600)
+            wait, size = rng.integers(0, 100), rng.integers(1, 9)
+            run = request * (0.9, 0.3, 0.1, 0.05)[user] * rng.uniform(0.8, 1.1) * (0.1 if size > 4 else 1.0)
+            run = max(int(run * (late if number > jobs / 2 else 1.0)), 1)
+            lines.append(f"{number} {time} {wait} {run} {size} -1 -1 {size} {request} -1 1 {user} 1 -1 1 -1 -1 -1")
+        path.write_text("\n".join(lines) + "\n")
+        return path
+
+    return write
 
 
-def predict(*arguments):
-    return main(["predict", *map(str, arguments)])
+@pytest.fixture
+def trace(write_trace):
+    """Such a trace of 400 jobs."""
+    return write_trace()
 
 
 def test_the_figures_of_a_predictor_on_paper():
@@ -45,12 +55,9 @@ def test_the_figures_of_a_predictor_on_paper():
     assert accuracy("p", np.full(14, 60.0), np.full(14, 50.0)).r2 is None  # whose variance is 1e-30, not 0
 
 
-def test_a_table_and_a_file_tell_how_well_the_last_part_is_predicted(tmp_path, capsys):
-    trace = write_trace(tmp_path / "t.swf")
-    assert (
-        predict(trace, "--split", 0.4, "--json", tmp_path / "f.json", "--predictors", "requested,tsafrir,actual") == 0
-    )
-    lines = capsys.readouterr().out.splitlines()
+def test_a_table_and_a_file_tell_how_well_the_last_part_is_predicted(trace, tmp_path):
+    words = ("--split", 0.4, "--json", tmp_path / "f.json", "--predictors", "requested,tsafrir,actual")
+    lines = printed("predict", trace, *words).splitlines()
     assert lines[0] == f"{trace}: the last 240 jobs on 8 cores; 160 before them are past"
     assert [line.split()[0] for line in lines[1:]] == ["predictor", "requested", "tsafrir", "actual"]
     content = json.loads((tmp_path / "f.json").read_text())
@@ -61,8 +68,7 @@ def test_a_table_and_a_file_tell_how_well_the_last_part_is_predicted(tmp_path, c
     assert (actual["rms_log_error"], actual["mean_ratio"], actual["accuracy"]) == (0, 1, 1)
 
 
-def test_the_wait_of_the_trace_decides_what_is_known_when(tmp_path):
-    trace = write_trace(tmp_path / "t.swf")
+def test_the_wait_of_the_trace_decides_what_is_known_when(trace):
     recording = read_recording(trace, 0.5)
     assert (recording.start >= recording.window.workload.submit).all()
     assert (recording.start > recording.window.workload.submit).any()
@@ -73,10 +79,10 @@ def test_the_wait_of_the_trace_decides_what_is_known_when(tmp_path):
 
 
 @needs_sklearn
-def test_a_trained_predictor_tells_more_than_the_others_and_decides(tmp_path, capsys):
-    trace, trees = write_trace(tmp_path / "t.swf"), tmp_path / "my-trees.json"
-    assert predict(trace, "--train", trees, "--json", tmp_path / "f.json") == 0
-    assert capsys.readouterr().out.splitlines()[-1].startswith(f"learned:{trees} ")
+def test_a_trained_predictor_tells_more_than_the_others_and_decides(trace, tmp_path):
+    trees = tmp_path / "my-trees.json"
+    said = printed("predict", trace, "--train", trees, "--json", tmp_path / "f.json")
+    assert said.splitlines()[-1].startswith(f"learned:{trees} ")
     found = {one["predictor"]: one["r2"] for one in json.loads((tmp_path / "f.json").read_text())["predictors"]}
     assert found[f"learned:{trees}"] == max(found.values()) > 0.5
     made_by = json.loads(trees.read_text())["made_by"]
@@ -84,58 +90,52 @@ def test_a_trained_predictor_tells_more_than_the_others_and_decides(tmp_path, ca
 
 
 @needs_sklearn
-def test_a_higher_quantile_is_exceeded_less_often(tmp_path):
-    trace, under = write_trace(tmp_path / "t.swf"), []
+def test_a_higher_quantile_is_exceeded_less_often(trace, tmp_path):
+    under = []
     for quantile in (0.2, 0.9):
-        trees = tmp_path / f"{quantile}.json"
-        flags = ["--train", trees, "--quantile", quantile, "--predictors", "requested", "--json", tmp_path / "f.json"]
-        assert predict(trace, *flags, "--quiet") == 0
+        words = ("--train", tmp_path / f"{quantile}.json", "--quantile", quantile, "--predictors", "requested")
+        printed("predict", trace, *words, "--json", tmp_path / "f.json", "--quiet")
         under.append(json.loads((tmp_path / "f.json").read_text())["predictors"][1]["underestimates"])
     assert under[0] > 0.5 > under[1]
 
 
 @needs_sklearn
-def test_training_knows_nothing_of_what_comes_after_the_past(tmp_path):
+def test_training_knows_nothing_of_what_comes_after_the_past(write_trace, tmp_path):
     files = []
     for late in (1.0, 7.0):
-        recording = read_recording(write_trace(tmp_path / "t.swf", late), 0.5)
-        training.train(recording, tmp_path / "m.json")
+        training.train(read_recording(write_trace(late), 0.5), tmp_path / "m.json")
         files.append((tmp_path / "m.json").read_bytes())
     assert files[0] == files[1]
 
 
-def test_without_scikit_learn_a_line_says_what_to_install(tmp_path, monkeypatch, capsys):
+def test_without_scikit_learn_a_line_says_what_to_install(trace, tmp_path, monkeypatch):
     monkeypatch.setattr(training, "find_spec", lambda name: None)
-    assert predict(write_trace(tmp_path / "t.swf"), "--train", tmp_path / "m.json") == 2
-    line = "hdeeprm-like: --train: needs scikit-learn; install it with: pip install 'hdeeprm_like[learn]'\n"
-    assert capsys.readouterr().err == line
+    line = "hdeeprm-like: --train: needs scikit-learn; install it with: pip install 'hdeeprm_like[learn]'"
+    assert refused("predict", trace, "--train", tmp_path / "m.json") == line
+
+
+SHARE = "a number above 0 and below 1 is needed"
 
 
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--predictors", "tsafir"], "'tsafir' is not known; did you mean 'tsafrir'?"),
-        (["--predictors", "learned:none.json"], "none.json: cannot be read: No such file"),
-        (["--predictors", "learned:none.txt"], "write learned:FILE.json"),
-        (["--quantile", "0.5"], "--quantile: needs --train FILE.json"),
-        (["--split", "0.001"], "--split: 0.001 of 400 jobs leaves no past job"),
-        (["--cores", "4"], "requests 8 processors, the machine has 4"),
+        ("--predictors tsafir", "'tsafir' is not known; did you mean 'tsafrir'?"),
+        ("--predictors learned:none.json", "none.json: cannot be read: No such file"),
+        ("--predictors learned:none.txt", "write learned:FILE.json"),
+        ("--quantile 0.5", "--quantile: needs --train FILE.json"),
+        ("--split 0.001", "--split: 0.001 of 400 jobs leaves no past job"),
+        ("--cores 4", "requests 8 processors, the machine has 4"),
+        ("--split 1", SHARE),
+        ("--split half", SHARE),
+        ("--quantile 0 --train m.json", SHARE),
+        pytest.param("--train m.json --split 0.1", "50 are needed to learn from", marks=needs_sklearn),
     ],
 )
-def test_what_cannot_be_done_is_refused_in_one_line(tmp_path, capsys, flags, message):
-    assert predict(write_trace(tmp_path / "t.swf"), *flags) == 2
-    error = capsys.readouterr().err
-    assert error.startswith("hdeeprm-like: ")
-    assert message in error
-    assert error.count("\n") == 1
-
-
-@pytest.mark.parametrize("flags", [["--split", "1"], ["--split", "half"], ["--quantile", "0", "--train", "m.json"]])
-def test_shares_lie_between_0_and_1(tmp_path, capsys, flags):
-    with pytest.raises(SystemExit) as ended:
-        predict(tmp_path / "t.swf", *flags)
-    assert ended.value.code == 2
-    assert "a number above 0 and below 1 is needed" in capsys.readouterr().err
+def test_what_cannot_be_done_is_refused_in_one_line(trace, tmp_path, monkeypatch, flags, message):
+    monkeypatch.chdir(tmp_path)
+    assert message in refused("predict", trace, *flags.split())
+    assert not (tmp_path / "m.json").exists()
 
 
 @needs_sklearn
@@ -143,11 +143,3 @@ def test_shares_lie_between_0_and_1(tmp_path, capsys, flags):
 def test_a_file_that_no_baseline_could_name_is_refused(tmp_path, name):
     with pytest.raises(OptionsError, match=r"a name that ends in \.json is needed"):
         training.check_training(tmp_path / name, None)
-
-
-@needs_sklearn
-def test_too_short_a_past_is_refused_and_nothing_is_written(tmp_path, capsys):
-    trace = write_trace(tmp_path / "t.swf", jobs=60)
-    assert predict(trace, "--train", tmp_path / "m.json", "--split", 0.5) == 2
-    assert "50 are needed to learn from" in capsys.readouterr().err
-    assert not (tmp_path / "m.json").exists()

@@ -1,21 +1,18 @@
 """``reproduce``: claims and verdicts, results that are whole or absent, and a page that a browser can read."""
 
 import json
-import os
 import shutil
-import signal
 import subprocess
-import sys
-import time
 
 import numpy as np
 import pytest
 from pages import Page
+from robust_inputs import printed, refused
 
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.decision.agent_names import Trained
 from hdeeprm_like.errors import OptionsError, ResultsError
-from hdeeprm_like.formats.files import alone_in, write_json
+from hdeeprm_like.formats.files import write_json
 from hdeeprm_like.results.html import rendered
 from hdeeprm_like.studies.reproduction import claims, run
 from hdeeprm_like.studies.reproduction.claims import allowance, judged, prediction, student
@@ -92,18 +89,15 @@ def test_what_a_claim_allows_is_told(value, claim, allowed):
     assert judged(one, [2.0, 3.0]).allowed == allowed
 
 
-def test_the_small_scale_and_fewer_seeds_are_less_than_the_published_budget(tmp_path):
-    def place(name, **settings):
-        return Place(experiment(name), Settings(tmp_path, **settings))
-
-    assert is_reduced(place("R10"))
-    assert not is_reduced(place("R10", scale="full"))
-    assert is_reduced(place("R10", scale="full", seeds=1))
-    assert not is_reduced(place("R05"))
-    assert is_reduced(place("R05", seeds=2))
-
-
-def test_what_was_measured_with_less_than_the_published_budget_contradicts_nothing():
+def test_the_small_scale_and_fewer_seeds_are_less_than_the_published_budget_and_contradict_nothing(tmp_path):
+    for name, settings, reduced in (
+        ("R10", {}, True),
+        ("R10", {"scale": "full"}, False),
+        ("R10", {"scale": "full", "seeds": 1}, True),
+        ("R05", {}, False),
+        ("R05", {"seeds": 2}, True),
+    ):
+        assert is_reduced(Place(experiment(name), Settings(tmp_path, **settings))) == reduced
     one = number(2.5, "holds")
     assert judged(one, [1.0, 1.1, 0.9]).verdict == claims.CONTRADICTED
     assert judged(one, [1.0, 1.1, 0.9], reduced=True).verdict == claims.NOT_SHOWN
@@ -179,18 +173,27 @@ def test_what_is_quoted_for_a_reason_of_its_own_asks_for_no_trace(tmp_path, monk
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    """The folder of two quick experiments, one of them without its trace."""
+    """The folder of three quick experiments, one of them without its trace."""
     folder = tmp_path_factory.mktemp("reproduction") / "found"
-    environment = {"XDG_CACHE_HOME": str(folder.parent / "empty")}
     with pytest.MonkeyPatch.context() as patched:
-        for name, value in environment.items():
-            patched.setenv(name, value)
-        assert main(["reproduce", "R01", "R04", "R07", "--output", str(folder), "--quiet"]) == 0
+        patched.setenv("XDG_CACHE_HOME", str(folder.parent / "empty"))
+        printed("reproduce", "R01", "R04", "R07", "--output", folder, "--quiet")
     return folder
 
 
-def test_every_published_number_has_a_row(results):
-    told = json.loads((results / "results.json").read_text())["results"]
+@pytest.fixture(scope="module")
+def told(results):
+    """What is known of each experiment."""
+    return json.loads((results / "results.json").read_text())["results"]
+
+
+@pytest.fixture(scope="module")
+def page(results):
+    """The text of the page."""
+    return (results / "report.html").read_text()
+
+
+def test_every_published_number_has_a_row(results, told):
     assert [result["id"] for result in told] == ["R01", "R04", "R07"]
     for result in told:
         assert [row["key"] for row in result["numbers"]] == [one.key for one in experiment(result["id"]).numbers]
@@ -199,55 +202,41 @@ def test_every_published_number_has_a_row(results):
     assert {row["verdict"] for row in told[0]["numbers"]} == {claims.EQUAL}
     assert {row["budget"] for row in told[0]["numbers"]} == {"1 seed"}
     assert told[0]["numbers"][0]["allowed"] == "exactly"
-    page = (results / "report.html").read_text()
-    assert page.index("What holds and what does not") < page.index("All numbers")
 
 
-def test_a_missing_trace_is_told_and_fails_nothing(results):
-    told = json.loads((results / "R04" / "result.json").read_text())
-    verdicts = [row["verdict"] for row in told["numbers"]]
+def test_a_missing_trace_is_told_and_fails_nothing(results, told):
+    assert json.loads((results / "R04" / "result.json").read_text())["numbers"] == told[1]["numbers"]
+    verdicts = [row["verdict"] for row in told[1]["numbers"]]
     assert verdicts[0] == claims.EQUAL
     assert set(verdicts[1:]) == {claims.QUOTED}
-    assert told["missing"] == ["METACENTRUM-2013-3"]
-    assert all("hdeeprm-like fetch-trace METACENTRUM-2013-3" in row["note"] for row in told["numbers"][1:])
+    assert told[1]["missing"] == ["METACENTRUM-2013-3"]
+    assert all("hdeeprm-like fetch-trace METACENTRUM-2013-3" in row["note"] for row in told[1]["numbers"][1:])
 
 
-def test_options_files_can_be_launched_by_hand(results):
-    run_folder = results.parent / "by-hand"
-    options = ["--options", str(results / "R01" / "options" / "gaia.json"), "--output", str(run_folder), "--quiet"]
-    assert main(["launch", *options]) == 0
-    assert (run_folder / "out_jobs.csv").exists()
+def test_options_files_can_be_launched_by_hand(results, tmp_path):
+    printed("launch", "--options", results / "R01" / "options" / "gaia.json", "--output", tmp_path / "run", "-q")
+    assert (tmp_path / "run" / "out_jobs.csv").exists()
 
 
-def test_results_are_neither_overwritten_nor_made_twice(results, capsys, monkeypatch):
-    assert main(["reproduce", "R07", "--output", str(results), "--quiet"]) == 2
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    assert "--resume" in said
+def test_results_are_neither_overwritten_nor_made_twice(results, monkeypatch):
+    again = ("reproduce", "R07", "--output", results, "--quiet")
+    assert "--resume" in refused(*again)
     before = (results / "R07" / "result.json").read_text()
     monkeypatch.setattr(run, "measure_of", lambda experiment: pytest.fail("measured again"))
-    assert main(["reproduce", "R07", "--output", str(results), "--quiet", "--resume", "--no-report"]) == 0
+    printed(*again, "--resume", "--no-report")
     assert (results / "R07" / "result.json").read_text() == before
+    same, other = (Place(experiment("R07"), Settings(results, **seeds)).key() for seeds in ({}, {"seeds": 2}))
+    assert same != other
 
 
-def test_what_depends_on_something_else_is_made_again(results):
-    assert (
-        Place(experiment("R07"), Settings(results)).key() != Place(experiment("R07"), Settings(results, seeds=2)).key()
-    )
-
-
-def test_what_trainings_took_counts_when_an_experiment_goes_on(tmp_path):
+def test_what_trainings_took_counts_when_an_experiment_goes_on_also_worded_anew(tmp_path):
     place = Place(experiment("R14"), Settings(tmp_path))
     assert place.cpu_seconds_of_trainings() == 0.0
     place.part("cpu-smdp-1", lambda: 12.5)
     place.part("cpu-smdp-2", lambda: None)  # was cut, and nobody knows what its first part took
     assert place.cpu_seconds_of_trainings() == 12.5
-
-
-def test_what_a_training_took_is_known_after_the_experiment_is_worded_anew(tmp_path):
     for part, took in (("smdp-1", 12.5), ("smdp-2", None)):
         write_json(tmp_path / "R14" / "parts" / f"cpu-{part}.json", {"key": "of other words", "value": took})
-    place = Place(experiment("R14"), Settings(tmp_path))
     found = [cpu_of_training(place, Trained(tmp_path / f"smdp-{seed}")) for seed in (1, 2, 3)]
     assert found == pytest.approx([12.5, np.nan, np.nan], nan_ok=True)
 
@@ -272,72 +261,44 @@ def test_strict_fails_where_something_unexpected_is_contradicted(tmp_path, monke
     assert "R07 days: differs" in capsys.readouterr().err
 
 
-def test_a_line_of_a_number_tells_its_document(results):
-    of_r01 = json.loads((results / "results.json").read_text())["results"][0]
-    of_r04 = json.loads((results / "results.json").read_text())["results"][1]
-    assert (
-        described(of_r04)
-        .splitlines()[1]
-        .endswith("quoted (input missing: hdeeprm-like fetch-trace METACENTRUM-2013-3)")
-    )
+def test_a_line_of_a_number_tells_its_document(told):
+    quoted = "quoted (input missing: hdeeprm-like fetch-trace METACENTRUM-2013-3)"
+    assert described(told[1]).splitlines()[1].endswith(quoted)
     first = "R01 T table 5.1   nodes   published 153 (allowed: exactly)   ours 153 (1 seed)   equal (x 1)\n"
-    assert described(of_r01).startswith(first)
+    assert described(told[0]).startswith(first)
     assert source_of({"id": "R02"}, {"source": "K table I"}) == "K table I"
     assert source_of({"id": "R11"}, {"source": "fig. 5.5"}) == "C fig. 5.5"
 
 
-def test_the_list_tells_what_each_costs_and_lacks(capsys, tmp_path):
+def test_the_list_tells_what_each_costs_and_lacks(tmp_path):
     (tmp_path / "METACENTRUM-2013-3.swf.gz").touch()
-    assert main(["reproduce", "--list", "--traces", str(tmp_path)]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = printed("reproduce", "--list", "--traces", tmp_path).splitlines()
     assert [line.split()[0] for line in lines] == known_ids()
     assert lines[3].endswith("(METACENTRUM-2013-3 found)")
-
-
-# kills and resumes; a killed sweep and a killed search stay
-@pytest.mark.more
-def test_a_killed_reproduction_goes_on_and_leaves_no_half_result(tmp_path):
-    command = [sys.executable, "-m", "hdeeprm_like", "reproduce", "R01", "R07", "--output", str(tmp_path), "--quiet"]
-    for wait in (0.3, 1.5):
-        process = subprocess.Popen([*command, "--resume"], stderr=subprocess.DEVNULL)
-        time.sleep(wait)
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
-        for path in tmp_path.rglob("*.json"):
-            json.loads(path.read_text())
-    subprocess.run([*command, "--resume"], check=True, stderr=subprocess.DEVNULL)
-    told = json.loads((tmp_path / "results.json").read_text())["results"]
-    assert [len(result["numbers"]) for result in told] == [21, 7]
 
 
 # the page
 
 
-def test_the_page_begins_with_what_holds_and_what_does_not(results):
-    text = (results / "report.html").read_text()
-    first = text[text.index("<h1>") : text.index('id="made"')]
+def test_the_page_begins_with_what_holds_and_what_does_not(page):
+    assert page.index("What holds and what does not") < page.index("All numbers")
+    first = page[page.index("<h1>") : page.index('id="made"')]
     assert "came out as published" in " ".join(first.split())
     assert first.count("<table") == 1
     assert all(f">{name}: " in first for name in ("R01", "R04", "R07"))
     assert "All numbers</h2>" not in first
 
 
-def test_the_page_needs_no_scripts_and_nothing_beside_it(results):
-    text = (results / "report.html").read_text()
-    assert "<script" not in text
-    assert all(address.startswith("data:") for address in Page(text).loaded)
+def test_the_page_needs_no_scripts_and_nothing_beside_it_and_tells_what_others_would_take(page):
+    assert "<script" not in page
+    assert all(address.startswith("data:") for address in Page(page).loaded)
+    others = "Estimates: six models, six machines, five traces: 60 min of CPU time; 18 h with --scale full"
+    assert f"<li>R15, {others}" in page
+    assert "<li>R07, " not in page
 
 
-def test_the_page_tells_what_experiments_that_are_not_on_it_would_take(results):
-    text = (results / "report.html").read_text()
-    assert (
-        "<li>R15, Estimates: six models, six machines, five traces: 60 min of CPU time; 18 h with --scale full" in text
-    )
-    assert "<li>R07, " not in text
-
-
-def test_results_of_several_machines_each_tell_their_own(results):
-    told = json.loads((results / "results.json").read_text())["results"]
+def test_results_of_several_machines_each_tell_their_own(results, told):
+    told = json.loads(json.dumps(told))
     told[1]["made"] |= {"machine": "aarch64, 72 processors", "date": "2030-01-02"}
     text = str(rendered("studies/reproduction/report.html", **content_of(told, results)))
     assert f"<li>R01, R07: {origin_of(told[0])}</li>" in text
@@ -347,22 +308,15 @@ def test_results_of_several_machines_each_tell_their_own(results):
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: the page is not opened in a browser")
-def test_a_browser_shows_every_number_and_complains_of_nothing(results, tmp_path):
+def test_a_browser_shows_every_number_and_complains_of_nothing(results, told, tmp_path):
     flags = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}", "--enable-logging=stderr"]
     page = (results / "report.html").resolve().as_uri()
     shown = subprocess.run([CHROMIUM, *flags, "--dump-dom", page], capture_output=True, text=True, timeout=600)
     assert "CONSOLE" not in shown.stderr
     found, summary = Page(shown.stdout).tables[:2]
-    told = json.loads((results / "results.json").read_text())["results"]
     rows = [(result["id"], row["verdict"]) for result in told for row in result["numbers"]]
     assert [(cells[0], cells[1]) for cells in summary[1:]] == rows
     assert summary[1][4:7] == ["153", "exactly", "153"]
     for cells, one in zip(found[1:], told, strict=True):
         counts = [sum(row["verdict"] in verdicts for row in one["numbers"]) for verdicts in (AGREE, OTHERWISE)]
         assert [int(cells[1]), int(cells[3])] == counts
-
-
-def test_the_second_of_two_reproductions_in_one_folder_is_told_of_the_other(tmp_path, capsys):
-    with alone_in(tmp_path):
-        assert main(["reproduce", "R01", "--output", str(tmp_path), "-q"]) == 2
-    assert "another command is writing there" in capsys.readouterr().err

@@ -5,9 +5,9 @@ import json
 
 import numpy as np
 import pytest
+from robust_inputs import printed, refused
 
 from hdeeprm_like import simulate
-from hdeeprm_like.cli.main import main
 from hdeeprm_like.cluster.schedule import FIGURES
 from hdeeprm_like.errors import OptionsError, ResultsError, WorkloadError
 from hdeeprm_like.formats import swf
@@ -48,9 +48,14 @@ def rows_of(path):
         return list(csv.DictReader(file))
 
 
+def streamed(trace, output, policy="fcfs", cores=None, seed=0):
+    """The figures of a trace that is streamed into a folder."""
+    return stream(Streaming(trace, policy, output, cores, seed=seed), progress=False)
+
+
 @pytest.mark.parametrize("policy", ["fcfs+easy", "first-high_gflops"])
 def test_its_files_tell_what_a_run_of_all_jobs_tells(trace, tmp_path, policy):
-    found = stream(Streaming(trace, policy, tmp_path / "streamed"), progress=False)
+    found = streamed(trace, tmp_path / "streamed", policy)
     whole = simulate(CORES, trace, policy, "textbook")
     whole.save(tmp_path / "whole")
     ours, theirs = (rows_of(tmp_path / name / "out_jobs.csv") for name in ("streamed", "whole"))
@@ -74,11 +79,11 @@ def test_a_file_larger_than_others_may_be_is_read(trace, tmp_path, monkeypatch):
     monkeypatch.setenv("HDEEPRM_LIKE_LARGEST_INPUT", "1")
     with trace.open("a") as file:
         file.write("; a long note\n" * 80_000)
-    assert stream(Streaming(trace, "fcfs", tmp_path / "out"), progress=False)["jobs_run"] > 300
+    assert streamed(trace, tmp_path / "out")["jobs_run"] > 300
 
 
 def test_nothing_is_left_of_a_run_that_fails_and_what_was_there_stays(trace, tmp_path, monkeypatch):
-    stream(Streaming(trace, "fcfs", tmp_path / "out"), progress=False)
+    streamed(trace, tmp_path / "out")
     before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
     assert sorted(before) == ["figures.json", "out_jobs.csv"]
 
@@ -91,33 +96,31 @@ def test_nothing_is_left_of_a_run_that_fails_and_what_was_there_stays(trace, tmp
     schedule_of = studied.schedule_of
     monkeypatch.setattr(studied, "schedule_of", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        stream(Streaming(trace, "sjf", tmp_path / "out"), progress=False)
+        streamed(trace, tmp_path / "out", "sjf")
     assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
 
 
 def test_neither_file_appears_where_one_cannot(trace, tmp_path):
     (tmp_path / "out" / "figures.json").mkdir(parents=True)
     with pytest.raises(ResultsError, match=r"figures.json"):
-        stream(Streaming(trace, "fcfs", tmp_path / "out"), progress=False)
+        streamed(trace, tmp_path / "out")
     assert not (tmp_path / "out" / "out_jobs.csv").exists()
 
 
 @pytest.mark.parametrize(("cores", "seed"), [("8", 0), (2.5, 0), (0, 0), (8, -1), (8, "x")])
 def test_numbers_that_make_no_sense_are_refused_in_one_line(cores, seed, trace, tmp_path):
     with pytest.raises(OptionsError, match=r"(cores|seed): is .*; a whole number from"):
-        stream(Streaming(trace, "fcfs", tmp_path / "out", cores, seed=seed), progress=False)
+        streamed(trace, tmp_path / "out", cores=cores, seed=seed)
 
 
 @pytest.mark.parametrize("name", ["zoo:balanced", "scored:own.json", "sjf@learned:own.py+easy", "fcfs-scored:own.json"])
-def test_learned_policies_are_refused_before_their_files_are_read_or_run(name, trace, tmp_path, monkeypatch, capsys):
+def test_learned_policies_are_refused_before_their_files_are_read_or_run(name, trace, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own.py").write_text("raise SystemExit(7)")
-    words = ["stream", "--policy", name, "--trace", str(trace), "--output", "out", "-q"]
+    words = ("stream", "--policy", name, "--trace", trace, "--output", "out", "-q")
     for trust in ([], ["--trust"]):
-        assert main([*words, *trust]) == 2
-        error = capsys.readouterr().err
-        assert error.startswith(f"hdeeprm-like: {name}: learned policies and predictors use what they know of ended")
-        assert error.count("\n") == 1
+        line = refused(*words, *trust)
+        assert line.startswith(f"hdeeprm-like: {name}: learned policies and predictors use what they know of ended")
     assert not (tmp_path / "out").exists()
 
 
@@ -132,7 +135,7 @@ def test_learned_policies_are_refused_before_their_files_are_read_or_run(name, t
 def test_a_trace_that_cannot_be_streamed_is_refused_in_one_line(trace, tmp_path, change, message):
     trace.write_text(change(trace.read_text()))
     with pytest.raises(WorkloadError, match=message):
-        stream(Streaming(trace, "fcfs", tmp_path / "out"), progress=False)
+        streamed(trace, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
@@ -144,34 +147,31 @@ def test_a_trace_whose_cpu_times_may_be_its_requests_is_left_to_who_reads_it_who
     lines = [f"{i} {i} -1 {run} 1 {cpu} -1 -1 -1 -1 1 1 -1 -1 -1 -1 -1 -1\n" for i, run, cpu in jobs]
     path.write_text("".join(["; MaxProcs: 4\n", *lines]))
     with pytest.raises(WorkloadError, match="has no requested times"):
-        stream(Streaming(path, "fcfs", tmp_path / "out"), progress=False)
+        streamed(path, tmp_path / "out")
 
 
 def test_run_times_stand_in_for_requests_with_a_warning(trace, tmp_path, caplog):
-    stream(Streaming(trace, "fcfs", tmp_path / "out"), progress=False)
+    streamed(trace, tmp_path / "out")
     assert "the run time replaces it, a perfect estimate" in caplog.text
 
 
 def test_who_does_not_tell_how_many_cores_there_are_is_asked(trace, tmp_path):
     trace.write_text("".join(lines(5)))
     with pytest.raises(OptionsError, match="give --cores"):
-        stream(Streaming(trace, "fcfs", tmp_path / "out"), progress=False)
+        streamed(trace, tmp_path / "out")
 
 
-def test_the_command_prints_the_figures_that_it_knows(trace, tmp_path, capsys):
-    arguments = ["stream", "--trace", str(trace), "--policy", "fcfs", "--output", str(tmp_path / "out")]
-    assert main(arguments) == 0
-    told = capsys.readouterr().out
-    assert "Mean bounded slowdown" in told
-    assert "Median" not in told
-    assert main([*arguments, "--quiet"]) == 0
-    assert capsys.readouterr().out == ""
-    assert main([*arguments[:4], "fcfs+commit", *arguments[5:]]) == 2
-    assert "keeps a plan of all jobs" in capsys.readouterr().err
+def test_the_command_prints_the_figures_that_it_knows(trace, tmp_path):
+    line = ("stream", "--trace", trace, "--output", tmp_path / "out", "--policy")
+    said = printed(*line, "fcfs")
+    assert "Mean bounded slowdown" in said
+    assert "Median" not in said
+    assert printed(*line, "fcfs", "--quiet") == ""
+    assert "keeps a plan of all jobs" in refused(*line, "fcfs+commit")
 
 
 def test_metrics_of_its_folder_are_those_that_it_has_printed_though_no_cores_are_recorded(trace, tmp_path):
-    found = stream(Streaming(trace, "fcfs+easy", tmp_path / "streamed"), progress=False)
+    found = streamed(trace, tmp_path / "streamed", "fcfs+easy")
     run = open_run(tmp_path / "streamed")
     assert run.cores == CORES
     for name, value in figures_of_run(run).items():

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from paper_clusters import cluster
+from robust_inputs import printed
 from small import partitions_of
 from test_calibration import RECORDED, recorded
 from test_whatif_changes import SLURM, log, same
 
-from hdeeprm_like.cli.main import main
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.studies.whatif.calibration import tau
 from hdeeprm_like.studies.whatif.changes import change_named
@@ -50,39 +50,6 @@ def test_a_suspended_job_goes_on_where_it_stopped(change, start, finish):
     assert same(found.finish, finish)
 
 
-def test_idle_cores_are_used_first():
-    found = played([(0, 4000, 3, LOW), (1000, 500, 1, HIGH), (1000, 500, 1, HIGH)], 4)
-    assert same(found.start, [0, 1000, 1000])
-    assert same(found.finish, [4500, 1500, 1500])
-    assert same(played([(0, 4000, 3, LOW), (1000, 500, 1, HIGH)], 4).finish, [4000, 1500])
-
-
-def test_only_the_jobs_on_the_first_cores_of_a_node_stop():
-    rows = [(0, 4000, 2, LOW), (0, 4000, 2, LOW), (1000, 500, 1, HIGH)]
-    assert same(played(rows, 4).finish, [4500, 4000, 1500])
-    rows[2] = (1000, 500, 3, HIGH)
-    assert same(played(rows, 4).finish, [4500, 4500, 1500])
-
-
-def test_idle_cores_of_a_node_save_no_job_if_they_do_not_suffice():
-    rows = [(0, 4000, 3, LOW), (1000, 500, 2, HIGH)]  # it gets cores 0 and 1, though 3 is idle
-    assert same(played(rows, 4).finish, [4500, 1500])
-    late = [*rows, (1200, 100, 1, LOW)]  # core 3 is idle still
-    assert same(played(late, 4).start, [0, 1000, 1200])
-
-
-def test_the_cores_of_a_suspended_job_are_kept_from_its_like():
-    rows = [(0, 4000, 4, LOW), (1000, 500, 1, HIGH), (1100, 100, 1, LOW)]  # three cores do nothing
-    assert same(played(rows, 4).start, [0, 1000, 4500])
-
-
-def test_a_job_stays_suspended_until_the_last_one_on_its_cores_ends():
-    rows = [(0, 4000, 4, LOW), (1000, 500, 1, HIGH), (1300, 500, 1, HIGH)]
-    assert same(played(rows, 4).finish, [4800, 1500, 1800])
-    apart = [*rows[:2], (2000, 500, 1, HIGH)]
-    assert same(played(apart, 4).finish, [5000, 1500, 2500])
-
-
 def test_a_suspended_job_keeps_its_memory():
     def memory(each):
         told = log((0, 4000, 4, LOW), (1000, 500, 4, HIGH))
@@ -92,9 +59,34 @@ def test_a_suspended_job_keeps_its_memory():
     assert same(simulate(tiers(4), memory(101.0), SLURM, change_named(SUSPEND)).start, [0, 4000])
 
 
-def test_a_job_of_a_middle_tier_suspends_and_is_suspended():
-    rows = [(0, 4000, 2, LOW), (1000, 1000, 2, MIDDLE), (1500, 300, 2, HIGH)]
-    assert same(played(rows, 2).finish, [5300, 2300, 1800])
+ALL, SHORT = (0, 4000, 4, LOW), (1000, 500, 1, HIGH)  # on four cores
+THREE, TWO = (0, 4000, 3, LOW), (0, 4000, 2, LOW)
+WORLDS = {  # jobs on four cores, when they start, and when they end
+    "idle cores are used first": ([THREE, SHORT, SHORT], [0, 1000, 1000], [4500, 1500, 1500]),
+    "one idle core suffices": ([THREE, SHORT], [0, 1000], [4000, 1500]),
+    "only the job on the first core stops": ([TWO, TWO, SHORT], [0, 0, 1000], [4500, 4000, 1500]),
+    "both jobs on the first three cores stop": ([TWO, TWO, (1000, 500, 3, HIGH)], [0, 0, 1000], [4500, 4500, 1500]),
+    "it gets cores 0 and 1, though 3 is idle, and stays so": (
+        [THREE, (1000, 500, 2, HIGH), (1200, 100, 1, LOW)], [0, 1000, 1200], [4500, 1500, 1300]
+    ),
+    "cores of a suspended job are kept from its like, though three do nothing": (
+        [ALL, SHORT, (1100, 100, 1, LOW)], [0, 1000, 4500], [4500, 1500, 4600]
+    ),
+    "it stays suspended until the last one on its cores ends": (
+        [ALL, SHORT, (1300, 500, 1, HIGH)], [0, 1000, 1300], [4800, 1500, 1800]
+    ),
+    "it is suspended twice": ([ALL, SHORT, (2000, 500, 1, HIGH)], [0, 1000, 2000], [5000, 1500, 2500]),
+    "a job of a middle tier suspends and is suspended": (
+        [ALL, (1000, 1000, 4, MIDDLE), (1500, 300, 4, HIGH)], [0, 1000, 1500], [5300, 2300, 1800]
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("rows", "start", "finish"), WORLDS.values(), ids=WORLDS)
+def test_on_paper(rows, start, finish):
+    found = played(rows, 4)
+    assert same(found.start, start)
+    assert same(found.finish, finish)
 
 
 def test_jobs_of_whole_nodes_suspend_all_that_is_there():
@@ -198,15 +190,11 @@ def test_what_is_not_modelled_of_it_is_refused(change, why):
 
 @pytest.mark.parametrize(
     ("settings", "note"),
-    [
-        ("PreemptType=preempt/qos", "no job is suspended"),
-        ("PreemptType=preempt/partition_prio", ""),
-    ],
+    [("PreemptType=preempt/qos", "no job is suspended"), ("PreemptType=preempt/partition_prio", "")],
 )
-def test_the_import_notes_what_is_not_modelled_of_it(settings, note, tmp_path, capsys):
+def test_the_import_notes_what_is_not_modelled_of_it(settings, note, tmp_path):
     conf = f"ClusterName=c\n{settings}\nPreemptMode=SUSPEND,GANG\nNodeName=n1 CPUs=2\n"
     (tmp_path / "slurm.conf").write_text(f"{conf}PartitionName=batch Nodes=ALL OverSubscribe=FORCE:1\n")
-    assert main(["import", "slurm-conf", str(tmp_path / "slurm.conf"), "-o", str(tmp_path / "p.json")]) == 0
-    out = capsys.readouterr().out
+    out = printed("import", "slurm-conf", tmp_path / "slurm.conf", "-o", tmp_path / "p.json")
     assert note in out
     assert ("suspend" in out.lower()) == bool(note)

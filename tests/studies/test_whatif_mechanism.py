@@ -6,10 +6,10 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from robust_inputs import printed
 from small import cluster, jobs
 
 import hdeeprm_like as hl
-from hdeeprm_like.cli.main import main
 from hdeeprm_like.cluster.partitions import Demand, demands_of
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.decision.names import baseline, names_mode
@@ -154,38 +154,32 @@ def test_the_mechanism_alone_has_the_weights_of_the_machine(policy, small, first
     assert simulate(cluster(settings, 2), log, baseline(policy)).start.tolist() == first
 
 
-def test_the_command_shows_other_schedulers_apart(log_path, tmp_path, capsys):
+def asked(log_path, out, policies, *more):
+    """The words of a question about four cores, whose answer goes into a folder."""
+    return ["whatif", "--jobs", log_path, "--cores", "4", "--policies", policies, "-o", out, *more]
+
+
+def test_the_command_shows_other_schedulers_apart(log_path, tmp_path):
     out = tmp_path / "answer"
-    words = ["whatif", "--jobs", str(log_path), "--cores", "4", "--policies", "sjf,sjf+easy", "-o", str(out)]
-    assert main([*words, "--interval", "20", "--max-factor", "700"]) == 0
-    said = capsys.readouterr().out
-    told = (
-        "multifactor+slurm",
-        "sjf+slurm:20:700 ",
-        "With sjf+slurm:20:700",
-        "\nAnother scheduler in place of Slurm's:\n",
-        "multifactor+easy ",
-        "sjf+easy ",
-        "The mechanism alone: with multifactor+easy",
-        "With sjf+easy",
+    said = printed(*asked(log_path, out, "sjf,sjf+easy", "--interval", "20", "--max-factor", "700"))
+    shown = (
+        *("multifactor+slurm", "sjf+slurm:20:700 ", "With sjf+slurm:20:700"),
+        *("\nAnother scheduler in place of Slurm's:\n", "multifactor+easy ", "sjf+easy "),
+        *("The mechanism alone: with multifactor+easy", "With sjf+easy"),
     )
-    assert all(said.index(before) < said.index(after) for before, after in pairwise(told))
+    assert all(said.index(before) < said.index(after) for before, after in pairwise(shown))
     page = (out / "report.html").read_text()
     apart = page.index("Another scheduler in place of Slurm")
     assert page.index("With sjf+slurm:20:700 your users") < apart < page.index("With sjf+easy, another")
     assert page.count("sjf+easy") == page[apart : page.index("Who would wait longer")].count("sjf+easy")
-    told = json.loads((out / "whatif.json").read_text())["outcomes"]
-    assert [(row["part"], row["beside"]) for row in told] == [
-        (NOW, None),
-        (POLICY, SLURM),
-        (MECHANISM, SLURM),
-        (OTHER, "multifactor+easy"),
+    outcomes = json.loads((out / "whatif.json").read_text())["outcomes"]
+    assert [(row["part"], row["beside"]) for row in outcomes] == [
+        *((NOW, None), (POLICY, SLURM), (MECHANISM, SLURM), (OTHER, "multifactor+easy"))
     ]
 
 
 def test_a_report_of_other_schedulers_alone_has_no_groups(log_path, tmp_path):
-    words = ["whatif", "--jobs", str(log_path), "--cores", "4", "--policies", "multifactor+easy"]
-    assert main([*words, "-q", "-o", str(tmp_path / "answer")]) == 0
+    printed(*asked(log_path, tmp_path / "answer", "multifactor+easy", "-q"))
     assert "the mechanism alone" in (tmp_path / "answer" / "report.html").read_text()
 
 

@@ -43,7 +43,7 @@ def test_an_agent_that_does_not_come_along_is_refused_with_the_nearest(call):
 
 # plays in a kind of run of its own
 @pytest.mark.more
-def test_an_agent_that_comes_along_is_simulated_and_compared(tmp_path):
+def test_an_agent_that_comes_along_is_simulated_and_compared():
     schedule = hl.simulate(256, "lublin-1-500", "agent:zoo/kernel-lublin", clock="textbook")
     assert len(schedule) == 500
     table = hl.compare("ctc-sp2", ["sjf+easy", "agent:zoo/kernel-lublin"], "disjoint:2x50")

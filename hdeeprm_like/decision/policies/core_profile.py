@@ -118,6 +118,19 @@ def earliest(profile: Profile, cores: int, time: float, date: float) -> float:
 
 
 @compiled
+def fits_before(profile: Profile, cores: int, time: float, begin: float) -> bool:
+    """Return whether cores that are taken for *time* s from a date on could be so from an earlier date on."""
+    start = profile.slices[0].time
+    for i in range(profile.count[0]):
+        date, end = profile.slices[i].time, profile.slices[i + 1].time
+        if profile.slices[i].free + (cores if begin <= date < begin + time else 0) < cores:
+            start = end
+        if start >= begin or end >= start + time:
+            break
+    return bool(start < begin)
+
+
+@compiled
 def latest(profile: Profile, cores: int, time: float, limit: float) -> float:
     """Return the last date, no later than *limit*, from which on *cores* cores are free for *time* s; else NEVER."""
     end = limit + time

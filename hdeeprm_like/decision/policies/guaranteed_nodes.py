@@ -1,4 +1,4 @@
-"""Memory of a baseline with guaranteed starts (`guarantees`), and nodes, if it matters on which nodes cores are.
+"""Memory of a baseline with guaranteed starts (`bounded`), and nodes, if it matters on which nodes cores are.
 
 A reservation holds whole nodes, each for one waiting job at a time. It is made where the job fits on these nodes beside
 the jobs that run on them now, and no job starts on them that would still run then. So whatever a job requests, its
@@ -40,10 +40,8 @@ from hdeeprm_like.engine.bundles import Bundle, copy_entries
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.job_lists import jobs_of
 from hdeeprm_like.engine.node_places import look_at_nodes, pick_nodes
-from hdeeprm_like.engine.processor_keys import counts_cores
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import Tables
-from hdeeprm_like.engine.waiting_queue import requests_more
 from hdeeprm_like.types import Ints, Records
 
 BOUND = np.dtype(
@@ -53,7 +51,7 @@ BOUND = np.dtype(
         ("soonest", "f8"),  # s, no later than the first reservation; not after now if one must be tried again
         ("until", "f8"),  # s, until when cores of overdue jobs are taken from the profile,
         ("overdue", "i8"),  # and the number of these cores
-        ("on_nodes", "i8"),  # 1 if it matters on which nodes cores are
+        ("on_nodes", "i8"),  # 1 if it matters on which nodes cores are: from the first job on that requests more
         ("work", "f8"),  # core s that the waiting jobs request
         ("ends", "f8"),  # sum over the running jobs of cores times expected end in s,
         ("cores", "i8"),  # and the sum of their cores
@@ -107,16 +105,6 @@ def new_bounds(state: State, baseline: Baseline, jobs: int) -> Bounds:
         spans=new_spans(jobs if words else 0, words),
         picked=np.zeros(platform.nodes, np.int64),
     )
-
-
-@inlined
-def watch_nodes(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int) -> None:
-    """Check whether it matters on which nodes cores are: from the first job on that requests more than cores.
-
-    Until then reservations are of cores anywhere; later ones of nodes do not overlap with these in time.
-    """
-    if bounds.state[0].on_nodes == 0 and (tables.clock[0].whole == 1 or requests_more(tables, j)):
-        bounds.state[0].on_nodes = 0 if counts_cores(tables) else 1
 
 
 @compiled

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from hdeeprm_like.decision.actions import JobPolicy, PolicyActions, policy_named
 from hdeeprm_like.decision.agent_names import Trained, agent_named
 from hdeeprm_like.decision.policy_words import AGENT
 from hdeeprm_like.decision.presets import PRESETS, Space
+from hdeeprm_like.decision.system import Agent
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import CheckError, HDeepRMError, OptionsError, did_you_mean
 from hdeeprm_like.formats.any_platform import AnyPlatform, platform_from
@@ -33,7 +34,7 @@ from hdeeprm_like.studies.checks.runs import (
     run_of,
     small_machine,
 )
-from hdeeprm_like.types import Bools, Floats
+from hdeeprm_like.types import Bools
 from hdeeprm_like.values import NUMBER
 
 JOBS = 120  # of a run
@@ -56,14 +57,6 @@ class Checked:
 
     def __str__(self) -> str:
         return "\n".join((f"{self.name}: passed", *(f"  {line}" for line in self.lines)))
-
-
-class Acting(Protocol):
-    """An agent: anything that answers what is seen with the number of a legal action."""
-
-    def act(self, observation: Floats, mask: Bools) -> int:
-        """Return the number of an action."""
-        ...
 
 
 def check_policy(
@@ -119,7 +112,7 @@ def own_or_named(policy: Any) -> Any:
 
 
 def check_agent(
-    agent: "str | Path | Acting | Callable[[int], Acting]",
+    agent: str | Path | Agent | Callable[[int], Agent],
     space: "str | Space" = "SMDP",
     platform: AnyPlatform | None = None,
     *,

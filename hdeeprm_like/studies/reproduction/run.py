@@ -69,11 +69,7 @@ def results_of(experiments: Sequence[Experiment], settings: Settings, processes:
         yield from (result_of(one, settings) for one in experiments)
         return
     with workers(min(processes, len(experiments))) as pool:
-        try:
-            yield from pool.map(result_of, experiments, [settings] * len(experiments))
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+        yield from pool.map(result_of, experiments, [settings] * len(experiments))
 
 
 def result_of(experiment: Experiment, settings: Settings) -> Result:
