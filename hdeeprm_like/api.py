@@ -18,6 +18,7 @@ from hdeeprm_like.decision.actions import PolicyActions, policy_named
 from hdeeprm_like.decision.agent_names import agent_named
 from hdeeprm_like.decision.names import case_of
 from hdeeprm_like.engine.job_rows import countable
+from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import OptionsError, WorkloadError
 from hdeeprm_like.experiment import Experiment
 from hdeeprm_like.formats import open as formats
@@ -121,11 +122,12 @@ def _played(
     actions: PolicyActions, machine: Platform, jobs: Window, clock: Clock, seed: int, whole: bool
 ) -> tuple[Simulator, Callable[[], Simulator]]:
     """Play a pair or a baseline: without a log, and where equal cores can be counted without names for them."""
-    play = partial(run_to_end, machine, jobs.workload, actions, clock, seed=seed, epoch=jobs.epoch, whole=whole)
+    begun = partial(State, machine, jobs.workload, seed, whole=whole, needs=actions.needs, epoch=jobs.epoch)
     if actions.built_in:
         counted = clock != "batsim" and not whole and countable(machine, jobs.workload)
-        return play(named=not counted), partial(play, log=True)
-    simulator = play(log=True)
+        simulator = run_to_end(begun(log=False, named=not counted), actions, clock)
+        return simulator, lambda: run_to_end(begun(), actions, clock)
+    simulator = run_to_end(begun(), actions, clock)
     return simulator, lambda: simulator
 
 

@@ -19,6 +19,7 @@ from hdeeprm_like.results.overutilization import overutilizations
 from hdeeprm_like.results.run_log import Record
 from hdeeprm_like.run import loop
 from hdeeprm_like.run.python_loop import play
+from hdeeprm_like.run.schedules import run_to_end
 from hdeeprm_like.run.simulator import Simulator
 from hdeeprm_like.run.to_end import run_policy
 
@@ -27,6 +28,11 @@ RUN_FILES = {"makespans.log", "options.json", "out_consumed_energy.csv", "out_jo
              "out_pstate_changes.csv", "out_schedule.csv", "overutilizations.json", "platform.xml", "run.json",
              "workload.json"}  # fmt: skip
 MOMENT = 1e-6  # s; Batsim's messages take nanoseconds each
+
+
+def scheduled(machine, workload, policies, clock, log=False, **how):
+    """The finished simulation of jobs under the first of some policies; *how* as for a State."""
+    return run_to_end(State(machine, workload, log=log, needs=policies.needs, **how), policies, clock)
 
 
 def platform(*nodes, network=None, gpus=()):
@@ -210,7 +216,7 @@ def textbook(state, workload, one_by_one=False):
 def begun(platform, workload, policy=("first", "high_gflops"), seed=0):
     """A simulator before its first event, and the numbers of the policy pair."""
     pair = JOB_POLICIES[policy[0]], CORE_POLICIES[policy[1]]
-    return Stepper(State(platform, workload, policies=pair[:1], seed=seed), workload), pair
+    return Stepper(State(platform, workload, seed=seed), workload), pair
 
 
 def run(platform, workload, policy=("first", "high_gflops"), seed=0):

@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from slurm_recordings import EARLIER, FOLDER, recording
+from small import scheduled
 
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.decision.policies.slurm_looks import next_look
-from hdeeprm_like.run.schedules import run_to_end
 from hdeeprm_like.studies.whatif.fidelity import rank_correlation
 
 RETOLD = ("cores", "fairshare", "gpus", "linear", "shallow", "usual")
@@ -74,7 +74,7 @@ def played(of, name, dates):
     with tempfile.TemporaryDirectory() as folder:
         told = recording(name, Path(folder), dates=dates, of=of)
     policies = PolicyActions([baseline("multifactor+slurm")])
-    return told, run_to_end(told.platform, told.jobs, policies, "textbook", epoch=told.epoch)
+    return told, scheduled(told.platform, told.jobs, policies, "textbook", epoch=told.epoch)
 
 
 def agreement(told, wait):

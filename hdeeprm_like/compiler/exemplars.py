@@ -95,7 +95,8 @@ def make_files() -> None:
 
     from hdeeprm_like.results.run_log import Record
 
-    simulator = run_to_end(pool(CORES), some_jobs(), PolicyActions([policy_named(PLAIN)]), "batsim", log=True)
+    policies = PolicyActions([policy_named(PLAIN)])
+    simulator = run_to_end(State(pool(CORES), some_jobs(), needs=policies.needs), policies, "batsim")
     with TemporaryDirectory() as folder:
         Record(simulator, some_jobs()).write_jobs(Path(folder) / "out_jobs.csv")
 

@@ -36,6 +36,7 @@ from numba.extending import intrinsic, typeof_impl
 from hdeeprm_like.compiler import columns
 from hdeeprm_like.engine import bundles
 from hdeeprm_like.engine.compiled import ByType, Compiled
+from hdeeprm_like.engine.dispatch import ByNumber
 from hdeeprm_like.engine.fingerprints import is_ours
 
 OPTIONS: dict[str, Any] = {
@@ -239,15 +240,14 @@ def type_of(argument: object) -> Any:
     return numba.typeof(argument)
 
 
-def _callable(like: Callable[..., Any], typed: Callable[..., Any]) -> Any:
-    """Return a numba function with the name and the parameters of another one, typed by *typed*."""
+def _callable(name: str, like: inspect.Signature, typed: Callable[..., Any]) -> Any:
+    """Return a numba function of a name, with the parameters of a signature, typed by *typed*."""
 
     def call(typing: Any, *kinds: Any) -> Any:
         return typed(kinds)
 
-    own, theirs = inspect.signature(call), inspect.signature(like)
-    call.__name__ = like.__name__
-    call.__signature__ = own.replace(parameters=[own.parameters["typing"], *theirs.parameters.values()])  # type: ignore[attr-defined]
+    own, call.__name__ = inspect.signature(call), name
+    call.__signature__ = own.replace(parameters=[own.parameters["typing"], *like.parameters.values()])  # type: ignore[attr-defined]
     return columns.type_of_intrinsic(intrinsic(call))
 
 
@@ -264,12 +264,50 @@ def _call(function: Compiled, kinds: tuple[Any, ...]) -> Any:
 
 @functools.cache
 def _of_compiled(function: Compiled) -> Any:
-    return _callable(function.__wrapped__, lambda kinds: _call(function, kinds))
+    return _callable(function.__name__, inspect.signature(function.__wrapped__), lambda kinds: _call(function, kinds))
 
 
 @functools.cache
 def _of_choice(choice: ByType) -> Any:
-    return _callable(choice.choose_by_type, lambda kinds: _call(choice.choose_by_type(*kinds), kinds))
+    like = inspect.signature(choice.choose_by_type)
+    return _callable(choice.__name__, like, lambda kinds: _call(choice.choose_by_type(*kinds), kinds))
+
+
+@functools.cache
+def _of_numbers(choice: ByNumber) -> Any:
+    like = inspect.signature(next(iter(choice.functions.values())))
+    number = inspect.Parameter("number", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    named = like.replace(parameters=[number, *like.parameters.values()])
+    return _callable("by_number", named, lambda kinds: _branch(choice, kinds))
+
+
+def _branch(choice: ByNumber, kinds: tuple[Any, ...]) -> Any:
+    """Return the signature of a call of one of several functions by a number, and the generator of its branches."""
+    taken = tuple(map(plain, kinds))
+    parts = {number: part_of(function, taken[1:]) for number, function in choice.functions.items()}
+    result = cpu_target.typing_context.unify_types(*(part.result for part in parts.values()))
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        end, other = (builder.append_basic_block(name) for name in ("end", "other"))
+        wanted, found = builder.switch(arguments[0], other), []
+        for number, part in parts.items():
+            block = builder.append_basic_block(part.function.__name__)
+            wanted.add_case(number, block)
+            builder.position_at_end(block)
+            value = context.call_internal(builder, part.description, part.result(*taken[1:]), arguments[1:])
+            found.append((context.cast(builder, value, part.result, result), builder.block))
+            builder.branch(end)
+        builder.position_at_end(other)
+        builder.branch(end)
+        builder.position_at_end(end)
+        if result == types.none:
+            return context.get_dummy_value()
+        chosen = builder.phi(context.get_value_type(result))
+        for value, block in (*found, (context.get_constant(result, choice.otherwise), other)):
+            chosen.add_incoming(value, block)
+        return chosen
+
+    return result(*taken), generate
 
 
 @typeof_impl.register(Compiled)  # type: ignore[untyped-decorator]
@@ -280,3 +318,8 @@ def _typeof_compiled(value: Compiled, context: Any) -> Any:
 @typeof_impl.register(ByType)  # type: ignore[untyped-decorator]
 def _typeof_choice(value: ByType, context: Any) -> Any:
     return _of_choice(value)
+
+
+@typeof_impl.register(ByNumber)  # type: ignore[untyped-decorator]
+def _typeof_numbers(value: ByNumber, context: Any) -> Any:
+    return _of_numbers(value)

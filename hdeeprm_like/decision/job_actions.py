@@ -18,14 +18,15 @@ import numpy as np
 from hdeeprm_like.decision.names import CORE_POLICIES
 from hdeeprm_like.decision.window.arrays import NONE, Window
 from hdeeprm_like.decision.window.window import JobWindow, fill_slots, fits_slot, is_over, wait
-from hdeeprm_like.engine.allocation import book, book_picked, choose_cores, write_allocation
+from hdeeprm_like.engine.allocation import book_picked, choose_cores, write_allocation
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import compiled, entry, inlined
 from hdeeprm_like.engine.fitting import fits_on
 from hdeeprm_like.engine.lifecycle import start_job
 from hdeeprm_like.engine.node_places import pick_node
 from hdeeprm_like.engine.numbers import HIGH_GFLOPS
-from hdeeprm_like.engine.processor_index import rank
+from hdeeprm_like.engine.processor_keys import outdate
+from hdeeprm_like.engine.processor_search import book
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import NOTHING, Tables
 from hdeeprm_like.errors import OptionsError, did_you_mean
@@ -73,11 +74,11 @@ def book_on_node(tables: Tables, window: Window, n: int, j: int) -> None:
             tables.picks[picks].processor = p
             picks += 1
             book(tables, p, cores, j)
+            outdate(tables, p)
             wanted -= cores
     write_allocation(tables, HIGH_GFLOPS, j, picks)
     for i in range(picks):
         tables.loads[tables.picks[i].processor].picked = 0
-        rank(tables, tables.picks[i].processor)
 
 
 @compiled

@@ -2,8 +2,6 @@
 
 from collections.abc import Callable
 
-import numpy as np
-
 from hdeeprm_like.cluster.pstates import P0, P1
 from hdeeprm_like.decision.specs import code_of, objective_codes
 from hdeeprm_like.decision.window.arrays import Window
@@ -174,8 +172,10 @@ VALUES: dict[int, Callable[[Tables, Window, float], float]] = {
 """The objectives by number."""
 
 
+value_of = by_number(VALUES)
+
+
 @entry
-@by_number("objective", VALUES)
 def objective_value(tables: Tables, window: Window, objective: int, ahead: float) -> float:
     """Return a built-in objective, *ahead* s from now if nothing happens until then; nan if there is none."""
-    return np.nan
+    return value_of(objective, tables, window, ahead)

@@ -25,7 +25,6 @@ from hdeeprm_like.decision.rewards import OBJECTIVES, Mode, Objective, Rated, Re
 from hdeeprm_like.decision.system import DecisionSystem, Observer
 from hdeeprm_like.decision.window.arrays import WindowOptions, needs_of_window
 from hdeeprm_like.decision.window.window import JobWindow
-from hdeeprm_like.engine.numbers import REQUESTED
 from hdeeprm_like.engine.state import THESIS, Needs, State
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.plugins import answered, function_name
@@ -113,7 +112,7 @@ class Space(WindowOptions, ViewOptions):
         if self.actions == "policies":
             found |= PolicyActions(self.pairs, self.void).needs
         elif callable(self.actions):
-            found |= Needs(tuple((order, REQUESTED) for order in THESIS))
+            found |= Needs(THESIS.orders)
         if isinstance(self.observation, str):
             found |= needs_of_view(OBSERVATIONS[self.observation], limits)
         return found
@@ -148,7 +147,7 @@ class Space(WindowOptions, ViewOptions):
         if limits is None and jobs is not None:
             limits = jobs.limits()
         needs = self.needs(limits or NO_LIMITS)
-        return State(platform, jobs, (), seed, log, limits, whole=self.whole, named=named, needs=needs)
+        return State(platform, jobs, seed, log, limits, self.whole, named, needs)
 
     def system(self, state: State) -> DecisionSystem:
         """Return the decision system of a run.

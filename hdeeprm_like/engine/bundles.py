@@ -158,6 +158,7 @@ class Bundle:
         place[:] = self._words
         object.__setattr__(self, "_words", place)
         object.__setattr__(self, "address", place.ctypes.data)
+        object.__setattr__(self, "_as_parameter_", self.address)  # what `ctypes` passes for it
         if plain.ENABLED:
             _by_address[self.address] = self
 

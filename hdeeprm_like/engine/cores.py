@@ -12,7 +12,7 @@ from hdeeprm_like.engine.joined_words import (
     separate,
     touch_words,
 )
-from hdeeprm_like.engine.processor_index import rank
+from hdeeprm_like.engine.processor_keys import raise_keys
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.words import BITS, bits
 
@@ -128,5 +128,5 @@ def set_available(tables: Tables, core: int, available: bool) -> None:
         change = 1 if available else -1
         load.free += change
         note_room(tables, w)
-        rank(tables, word.processor)
+        raise_keys(tables, word.processor)
         tables.clock[0].free_cores += change

@@ -1,46 +1,40 @@
 """Dispatch of compiled functions by number, and checks that no number of a table is forgotten.
 
 Each kind of thing with a number has a table by name (`ORDERS`, `OBJECTIVES`) and one from the number to its function.
-`by_number` builds the chain of branches from the second table; `check_numbers`, called beside it, raises at import if a
+`by_number` makes branches of the second table; `check_numbers`, called beside it, raises at import if a
 name of the first table has no entry in the second, before anything can be computed wrongly.
 """
 
-import functools
-import inspect
+import math
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
-F = TypeVar("F", bound=Callable[..., object])
+R = TypeVar("R")
 
 
 class ForgottenBranchError(LookupError):
     """A table names something that the code which dispatches on it does not handle."""
 
 
-def by_number(argument: str, functions: Mapping[int, Callable[..., object]]) -> Callable[[F], F]:
-    """Make a compiled function that calls one of several by a number; a decorator below `compiled` or `inlined`.
+class ByNumber:
+    """A stand-in for several compiled functions with the same parameters, chosen in a run by a number before these.
 
-    Args:
-        argument: name of the parameter that is the number; the functions take all other parameters.
-        functions: compiled functions by number. The decorated function handles all other numbers.
+    Attributes:
+        functions: by their numbers. otherwise: what it returns for all other numbers, if the functions return floats.
     """
 
-    def chain(otherwise: F) -> F:
-        names = list(inspect.signature(otherwise).parameters)
-        passed = ", ".join(name for name in names if name != argument)
-        calls = {f"function_{number}": function for number, function in functions.items()}
-        branches = "".join(
-            f"    if {argument} == {number}:\n        return {call}({passed})\n"
-            for number, call in zip(functions, calls, strict=True)
-        )
-        every = ", ".join(names)
-        above = "\n" * (otherwise.__code__.co_firstlineno - 1)  # numba reports the lines of a function
-        source = f"{above}def {otherwise.__name__}({every}):\n{branches}    return otherwise({every})\n"
-        place: dict[str, Any] = {**calls, "otherwise": inlined_in(otherwise), "__name__": otherwise.__module__}
-        exec(compile(source, inspect.getfile(otherwise), "exec"), place)  # only names of our own functions go in
-        return cast(F, functools.wraps(otherwise)(place[otherwise.__name__]))
+    def __init__(self, functions: Mapping[int, Any], otherwise: float) -> None:
+        self.functions, self.otherwise = functions, otherwise
 
-    return chain
+    def __call__(self, number: int, *arguments: object) -> Any:
+        """Call a function in plain Python; compiled functions branch."""
+        function = self.functions.get(int(number))
+        return self.otherwise if function is None else function(*arguments)
+
+
+def by_number(functions: Mapping[int, Callable[..., R]], otherwise: float = math.nan) -> Callable[..., R]:
+    """Return what calls one of some compiled functions by a number, its first argument, with all other arguments."""
+    return ByNumber(functions, otherwise)
 
 
 def check_numbers(
@@ -84,10 +78,3 @@ def numbered(constants: Mapping[str, Any], prefix: str, numbers: Iterable[int]) 
     """Return the names of a module's constants for some numbers: ``["log_wait"]`` of ``F_LOG_WAIT = 16``."""
     names = {value: name for name, value in constants.items() if name.startswith(prefix)}
     return [names[number].removeprefix(prefix).lower() for number in numbers]
-
-
-def inlined_in(otherwise: Callable[..., object]) -> Callable[..., object]:
-    """Inline the function for all other numbers into the chain."""
-    from hdeeprm_like.engine.compiled import inlined
-
-    return inlined(otherwise)

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from hdeeprm_like.engine.dispatch import ByNumber
 from hdeeprm_like.engine.sources import PACKAGE
 
 
@@ -89,6 +90,8 @@ def of_value(value: Any, attributes: tuple[str, ...], seen: set[CodeType]) -> It
         yield from of_function(value, seen)
     elif hasattr(value, "choose_by_type"):  # see `compiled.by_type`
         yield from of_function(value.choose_by_type, seen)
+    elif isinstance(value, ByNumber):
+        yield from of_value((value.functions, value.otherwise), (), seen)
     elif hasattr(value, "is_callback"):  # a compiled function
         yield identity(value) if has_name(value) else fingerprint(value)
     elif isinstance(value, ModuleType) and value.__name__.partition(".")[0] == PACKAGE.name:

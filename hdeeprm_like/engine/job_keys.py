@@ -193,8 +193,11 @@ LASTING = JOB_POLICIES | {name: number for name, number in ORDERS.items() if num
 check_numbers("orders", LASTING, {RANDOM_JOB, *KEYS}, "engine.job_keys.KEYS", BY_SCORE)
 
 
+key_of_order = by_number(KEYS, otherwise=np.inf)
+key_of_pairs_order = by_number({order: KEYS[order] for order in range(RANDOM_JOB)})
+
+
 @compiled
-@by_number("order", KEYS)
 def lasting_key(tables: Tables, order: int, time: float, j: int) -> float:
     """Return the key of a job under an order whose keys do not change with time; infinite for other orders.
 
@@ -204,11 +207,10 @@ def lasting_key(tables: Tables, order: int, time: float, j: int) -> float:
     Sources: thesis table 3.2; F1 to F4: Carastan-Santos and de Camargo, "Obtaining dynamic scheduling policies with
     simulation and machine learning", 2017. The published WFP3 and UNICEP are those of RLScheduler's code.
     """
-    return np.inf
+    return key_of_order(order, tables, time, j)
 
 
 @inlined
-@by_number("order", {order: KEYS[order] for order in range(RANDOM_JOB)})
 def usual_key(tables: Tables, order: int, time: float, j: int) -> float:
     """Return the same, without a call for the job policies of the thesis, whose lists are many."""
-    return lasting_key(tables, order, time, j)
+    return key_of_pairs_order(order, tables, time, j) if order < RANDOM_JOB else lasting_key(tables, order, time, j)

@@ -10,7 +10,7 @@ Insertion, removal and search take O(log n + BLOCK + n / BLOCK) with small const
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from hdeeprm_like.engine.bundles import Bundle, copy_entries
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.types import Floats, Ints, Records
+
+Sorted: TypeAlias = tuple[tuple[int, int], ...]  # for each list its order, and the run times of its keys
 
 BLOCK = 64  # jobs
 FEW = 8  # jobs of a block up to which a linear search beats bisection, and single moves beat a block move
@@ -76,7 +78,7 @@ def blocks_for(jobs: int, at_once: int) -> int:
     return 1 if jobs <= BLOCK else min(2 * jobs // BLOCK + 2, at_once)
 
 
-def new_job_lists(orders: tuple[tuple[int, int], ...], jobs: int, at_once: int) -> JobLists:
+def new_job_lists(orders: Sorted, jobs: int, at_once: int) -> JobLists:
     """Return empty lists.
 
     Args:
@@ -143,13 +145,6 @@ def entry_for(lists: JobLists, low: int, high: int, key: float, rank: int) -> in
     return int(low)
 
 
-@inlined
-def copy_block(lists: JobLists, v: int, source: int, target: int) -> None:
-    """Copy the row of a block to another place."""
-    old, new = lists.blocks[v, source], lists.blocks[v, target]
-    new.first, new.begin, new.size, new.least = old.first, old.begin, old.size, old.least
-
-
 @compiled
 def add_block(lists: JobLists, v: int, place: int) -> None:
     """Insert an empty block at a place."""
@@ -160,7 +155,7 @@ def add_block(lists: JobLists, v: int, place: int) -> None:
     else:
         row.made += 1
     for i in range(row.blocks, place, -1):
-        copy_block(lists, v, i - 1, i)
+        lists.blocks[v, i] = lists.blocks[v, i - 1]
     block = lists.blocks[v, place]
     block.first, block.begin, block.size, block.least = first, first, 0, 2**31 - 1
     row.blocks += 1
@@ -325,7 +320,7 @@ def remove_between(lists: JobLists, v: int, j: int) -> None:
         row.blocks -= 1
         first = block.first
         for i in range(place, row.blocks):
-            copy_block(lists, v, i + 1, i)
+            lists.blocks[v, i] = lists.blocks[v, i + 1]
         lists.blocks[v, row.blocks].first = first
 
 

@@ -282,31 +282,25 @@ def caller(function: Any, arguments: tuple[object, ...], types: list[str]) -> Ca
     Args:
         types: as `names_of` gives them.
     """
-    names = [f"a{i}" for i in range(len(arguments))]
-    words: list[str] = []
     kinds: list[Any] = []
-    for name, argument, kind in zip(names, arguments, types, strict=True):
-        if hasattr(argument, "address"):
-            words.append(f"{name}.address")
-            kinds.append(ctypes.c_int64)
-        elif isinstance(argument, np.ndarray | tuple):
-            words.append(f"*words_of({name})")
-            kinds.extend([ctypes.c_int64] * len(words_of(argument)))
+    for argument, kind in zip(arguments, types, strict=True):
+        if isinstance(argument, np.ndarray | tuple):
+            kinds += [ctypes.c_int64] * len(words_of(argument))
         else:
-            words.append(name)
-            kinds.append(RESULTS[kind])
+            kinds.append(ctypes.c_void_p if hasattr(argument, "address") else RESULTS[kind])
     function.argtypes = kinds
-    place: dict[str, Any] = {"function": function, "words_of": words_of}
-    if CHECKED:
-        place["function"] = checked(function, function.status)
-    source = f"lambda {', '.join(names)}: function({', '.join(words)})"
-    return eval(source, place)  # type: ignore[no-any-return]  # names that are made here alone go in
+    called: Callable[..., object] = checked(function, function.status) if CHECKED else function
+    if len(kinds) == len(arguments):
+        return called
+    return lambda *given: called(*[word for one in given for word in words_of(one)])
 
 
-def words_of(argument: Any) -> list[int]:
-    """Return the words of an array, or of the arrays of a tuple, as numba lays them out."""
+def words_of(argument: Any) -> list[Any]:
+    """Return what passes an argument: of an array, or the arrays of a tuple, the words that numba makes of it."""
     if isinstance(argument, tuple):
         return [word for one in argument for word in words_of(one)]
+    if not isinstance(argument, np.ndarray):
+        return [argument]
     address = argument.__array_interface__["data"][0]
     return [0, 0, argument.size, argument.itemsize, address, *argument.shape, *argument.strides]
 

@@ -11,8 +11,7 @@ from hdeeprm_like.engine.called_on_nodes import call_lacking, call_release
 from hdeeprm_like.engine.compiled import compiled, entry, inlined, lowest_bit
 from hdeeprm_like.engine.cores import cores_of, forget_touched, release, touch_all
 from hdeeprm_like.engine.joined_words import repeats
-from hdeeprm_like.engine.processor_index import rank_picks
-from hdeeprm_like.engine.processor_keys import counts_cores, places
+from hdeeprm_like.engine.processor_keys import counts_cores, outdate, places, raise_keys
 from hdeeprm_like.engine.running_jobs import add_running, remove_running
 from hdeeprm_like.engine.tables import (
     COMPLETED,
@@ -204,29 +203,26 @@ def end_job(tables: Tables, j: int) -> None:
     clock.completed += 1
     if counts_cores(tables):
         tables.loads[0].free += job.size
+        outdate(tables, 0)
         clock.free_cores += job.size
         change_busy(tables, 0, -job.size)
         return
-    picks, last, cores, available = 0, -1, 0, 0
+    last, cores, available = -1, 0, 0
     for p, first, count in cores_of(tables, job.first, j):
-        if p != last:
-            if cores > 0:
-                free_processor(tables, j, last, cores, available)
-                cores = available = 0
-            tables.picks[picks].processor = p
-            picks += 1
+        if p != last and cores > 0:
+            free_processor(tables, j, last, cores, available)
+            cores = available = 0
         available += release(tables, first, count)
         last, cores = p, cores + count
     if last >= 0:
         free_processor(tables, j, last, cores, available)
     if tables.clock[0].partitioned:
         call_release(tables, j)
-    rank_picks(tables, 0, picks)
 
 
 @compiled
 def free_processor(tables: Tables, j: int, p: int, cores: int, available: int) -> None:
-    """Release what a job holds on a processor; the caller must rank the processor again afterwards.
+    """Release what a job holds on a processor.
 
     Args:
         available: how many of the released cores are available.
@@ -242,6 +238,7 @@ def free_processor(tables: Tables, j: int, p: int, cores: int, available: int) -
     change_busy(tables, p, -cores)
     if room.busy == 0:
         room.free_memory, room.free_gpus = node.memory, node.gpus
+    raise_keys(tables, p)
 
 
 @compiled

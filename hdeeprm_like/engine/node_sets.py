@@ -78,10 +78,12 @@ class NumberedSets:
     Attributes:
         partition: (S,) number of the partition of each set. members: (S,) of (N,) which nodes belong to each set.
         nodes: most nodes held at once by all jobs added so far.
+        whole: whether one node must take all cores of a job.
     """
 
-    def __init__(self, partitions: Partitions) -> None:
+    def __init__(self, partitions: Partitions, whole: bool = False) -> None:
         self._partitions = partitions
+        self.whole = whole
         self._numbers: dict[tuple[str, str], int] = {}
         self.partition: list[int] = []
         self.members: list[Bools] = []
@@ -103,11 +105,11 @@ class NumberedSets:
             self.members.append(self._partitions.nodes[number] & suits)
         return self._numbers[key]
 
-    def rows(self, demands: Demands, sizes: Ints, whole: bool = False, ids: Sequence[str] = ()) -> Records:
+    def rows(self, demands: Demands, sizes: Ints, ids: Sequence[str] = ()) -> Records:
         """Return (J,) DEMAND.
 
         Args:
-            whole: whether one node must take all cores of a job. ids: of the jobs, for errors.
+            ids: of the jobs, for errors.
 
         Raises:
             WorkloadError: there is no such partition, or a job requests more nodes than cores.
@@ -124,9 +126,9 @@ class NumberedSets:
             row = int(thin.argmax())
             wanted = f"requests {demands.nodes[row]} nodes and {sizes[row]} cores; each node needs one"
             raise WorkloadError(f"job {ids[row].partition('!')[2][:40]}: {wanted}" if ids else wanted)
-        if whole and len(rows) and demands.nodes.max() > 1:
+        if self.whole and len(rows) and demands.nodes.max() > 1:
             raise OptionsError(f"a job requests {demands.nodes.max()} nodes, but one must take all of its cores")
-        if whole:
+        if self.whole:
             rows["nodes"] = 1
         return rows
 
@@ -136,12 +138,11 @@ class NumberedSets:
         return np.ascontiguousarray(self.members, np.int8)
 
 
-def new_node_sets(platform: Platform, jobs: Workload | None, numbered: NumberedSets | None, whole: bool) -> NodeSets:
+def new_node_sets(platform: Platform, jobs: Workload | None, numbered: NumberedSets | None) -> NodeSets:
     """Return the sets of nodes of some jobs; empty if the platform has no partitions.
 
     Args:
         jobs: None if they become known during the run, see `add_demand`. numbered: the sets of the platform.
-        whole: whether one node must take all cores of a job.
 
     Raises:
         WorkloadError: a job requests an unknown partition, nodes on a platform without partitions, or more nodes than
@@ -154,7 +155,7 @@ def new_node_sets(platform: Platform, jobs: Workload | None, numbered: NumberedS
             refuse_demands(jobs.ids, demands)
         return no_node_sets()
     sizes = np.zeros(0, np.int64) if jobs is None else jobs.size
-    rows = numbered.rows(demands or no_demands(len(sizes)), sizes, whole, () if jobs is None else jobs.ids)
+    rows = numbered.rows(demands or no_demands(len(sizes)), sizes, () if jobs is None else jobs.ids)
     nodes, places = platform.nodes, int(np.minimum(np.maximum(sizes, rows["nodes"]), platform.nodes).sum()) + 1
     assert platform.partitions is not None
     weights = np.unique(platform.partitions.weights, return_inverse=True)[1]
@@ -239,28 +240,23 @@ def refuse_demands(ids: Sequence[str], demands: Demands) -> None:
             raise WorkloadError(f"job {name.partition('!')[2][:40]}: {why}")
 
 
-def add_demand(
-    sets: NodeSets, numbered: NumberedSets, platform: Platform, row: int, size: int, demand: Demand, whole: bool
-) -> int:
-    """Record the demand of a newly submitted job; return the most cores that it can get.
+def add_demand(sets: NodeSets, numbered: NumberedSets, row: int, size: int, demand: Demand) -> None:
+    """Record the demand of a newly submitted job.
 
     Args:
         row: of the job; may be new. size: cores that it requests.
-        whole: whether one node must take all cores of a job.
 
     Raises:
         WorkloadError: there is no such partition, or it requests more nodes than cores.
         OptionsError: it requests several nodes, but one must take all of its cores.
     """
-    demands, sizes = demands_of([demand]), np.array([size])
     if row >= len(sets.demands):
         sets.demands = np.concatenate([sets.demands, np.zeros(row + 1, DEMAND)])
-    sets.demands[row] = numbered.rows(demands, sizes, whole)[0]
+    sets.demands[row] = numbered.rows(demands_of([demand]), np.array([size]))[0]
     if len(numbered.members) > len(sets.members):
         sets.members = numbered.columns
         sets.member_bits = bits_of(sets.members)
-    numbered.nodes += min(max(size, demand.nodes), platform.nodes)
+    numbered.nodes += min(max(size, demand.nodes), sets.partition_nodes.shape[1])
     if numbered.nodes >= len(sets.hold_node):
         more = np.zeros(numbered.nodes + 1, np.int32)
         sets.hold_node, sets.hold_cores = (np.concatenate([old, more]) for old in (sets.hold_node, sets.hold_cores))
-    return int(most_cores(platform, demand.nodes, sizes)[0])

@@ -6,7 +6,7 @@ give a job more cores than requested. Windows of the queue do not support withdr
 
 from hdeeprm_like.engine.compiled import entry
 from hdeeprm_like.engine.lifecycle import note_change, start_job
-from hdeeprm_like.engine.processor_index import rank
+from hdeeprm_like.engine.processor_keys import outdate
 from hdeeprm_like.engine.tables import RUNNING, UNKNOWN, WAITING, WITHDRAWN, Tables
 from hdeeprm_like.engine.waiting_queue import dequeue
 
@@ -19,7 +19,7 @@ def start_outside(tables: Tables, j: int, cores: int) -> None:
         return
     job.size = cores
     tables.loads[0].free -= cores
-    rank(tables, 0)
+    outdate(tables, 0)
     start_job(tables, j)
 
 

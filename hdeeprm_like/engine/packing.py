@@ -69,11 +69,7 @@ SHARES: dict[int, Callable[[float, float, float], float]] = {
 check_numbers("packings", PACKINGS, SHARES, "engine.packing.SHARES")
 
 
-@inlined
-@by_number("policy", SHARES)
-def share_of_kind(policy: int, taken: float, free: float, total: float) -> float:
-    """Return the term of one resource in a score; nan for an unknown packing."""
-    return np.nan
+share_of_kind = by_number(SHARES)
 
 
 @compiled

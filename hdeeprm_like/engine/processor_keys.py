@@ -6,7 +6,7 @@ import numpy as np
 
 from hdeeprm_like.cluster.workload import ROUNDING
 from hdeeprm_like.engine.compiled import inlined
-from hdeeprm_like.engine.dispatch import by_number, check_names, check_numbers
+from hdeeprm_like.engine.dispatch import by_number, check_numbers
 from hdeeprm_like.engine.numbers import (
     CORE_POLICIES,
     HIGH_CORES,
@@ -16,7 +16,7 @@ from hdeeprm_like.engine.numbers import (
     LOW_POWER,
     RANDOM_CORE,
 )
-from hdeeprm_like.engine.tables import RANKINGS, Tables
+from hdeeprm_like.engine.tables import ALL, SHIFT, Tables
 
 
 @inlined
@@ -62,20 +62,40 @@ PROCESSOR_KEYS: dict[int, Callable[[Tables, int], float]] = {
     HIGH_MEM_BW: free_bandwidth,
     LOW_POWER: peak_power,
 }
-"""Functions that core policies maximize, by number; the tree has a ranking for each."""
+"""Functions that core policies maximize, by number."""
 
 check_numbers("core policies", CORE_POLICIES, {RANDOM_CORE, *PROCESSOR_KEYS}, "engine.processor_keys.PROCESSOR_KEYS")
-check_names("rankings", PROCESSOR_KEYS, range(HIGH_GFLOPS, HIGH_GFLOPS + RANKINGS), "engine.tables.RANKINGS")
+
+
+key_of_policy = by_number(PROCESSOR_KEYS)
 
 
 @inlined
-@by_number("policy", PROCESSOR_KEYS)
 def processor_key(tables: Tables, policy: int, p: int) -> float:
     """Return the key that a core policy maximizes; ties go to the lowest core number, i.e. the lowest processor.
 
     Peak values for ``high_gflops`` and ``low_power``; what is free now for the others; nan for policies without a key.
     """
-    return np.nan
+    return key_of_policy(policy, tables, p)
+
+
+@inlined
+def raise_keys(tables: Tables, p: int) -> None:
+    """Note that more is free on a processor and on its node: no key of a group is below those of its processors."""
+    group, node, memory = tables.groups[p >> SHIFT], tables.nodes[tables.processors[p].node], free_memory(tables, p)
+    group.key[HIGH_CORES - HIGH_CORES] = max(group.key[HIGH_CORES - HIGH_CORES], free_cores(tables, p))
+    group.key[HIGH_MEM_BW - HIGH_CORES] = max(group.key[HIGH_MEM_BW - HIGH_CORES], free_bandwidth(tables, p))
+    for g in range(node.first_processor >> SHIFT, ((node.first_processor + node.processors - 1) >> SHIFT) + 1):
+        tables.groups[g].key[HIGH_MEM - HIGH_CORES] = max(tables.groups[g].key[HIGH_MEM - HIGH_CORES], memory)
+        tables.groups[g].outdated = ALL
+
+
+@inlined
+def outdate(tables: Tables, p: int) -> None:
+    """Note that less is free on a processor, and so on its node."""
+    node = tables.nodes[tables.processors[p].node]
+    for g in range(node.first_processor >> SHIFT, ((node.first_processor + node.processors - 1) >> SHIFT) + 1):
+        tables.groups[g].outdated = ALL
 
 
 @inlined

@@ -12,15 +12,16 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits, Workload
 from hdeeprm_like.engine import core_pstates, lifecycle
 from hdeeprm_like.engine.dates import request_call
+from hdeeprm_like.engine.job_lists import Sorted
 from hdeeprm_like.engine.job_rows import Request, countable, fill_job, fill_jobs
 from hdeeprm_like.engine.node_calls import connect
 from hdeeprm_like.engine.node_sets import NumberedSets, add_demand, most_cores, new_node_sets
-from hdeeprm_like.engine.numbers import FIRST, LOW_MEM, LOW_MEM_BW, RANDOM_JOB, REQUESTED, SHORTEST, SMALLEST
-from hdeeprm_like.engine.processor_index import rank_all
+from hdeeprm_like.engine.numbers import FIRST, LOW_MEM, LOW_MEM_BW, REQUESTED, SHORTEST, SMALLEST
 from hdeeprm_like.engine.running_jobs import BY_START
 from hdeeprm_like.engine.state_view import StateView
 from hdeeprm_like.engine.tables import (
     KIND_BITS,
+    Capacity,
     Tables,
     longer,
     make_room,
@@ -31,7 +32,6 @@ from hdeeprm_like.types import Ints
 
 LOGGED = 8  # initial capacity of the log in entries for each job; those never written take no memory
 AT_ONCE = 1 << 20  # initial capacity of the allocation in stretches, if the jobs may take that many
-THESIS = (FIRST, SHORTEST, SMALLEST, LOW_MEM, LOW_MEM_BW)  # job policies that read a sorted list
 
 
 class Instant(NamedTuple):
@@ -71,9 +71,9 @@ class Needs(NamedTuple):
         searched: for the waiting jobs too, but while few wait, readers search these jobs, see ``waiting_queue``.
     """
 
-    orders: tuple[tuple[int, int], ...] = ()
-    ends: tuple[tuple[int, int], ...] = ()
-    searched: tuple[tuple[int, int], ...] = ()
+    orders: Sorted = ()
+    ends: Sorted = ()
+    searched: Sorted = ()
 
     def __or__(self, other: "Needs") -> "Needs":
         """Return the union of both."""
@@ -84,6 +84,12 @@ class Needs(NamedTuple):
             tuple(dict.fromkeys(self.ends + other.ends)),
             tuple(order for order in searched if order not in orders),
         )
+
+
+THESIS = Needs(
+    tuple((order, REQUESTED) for order in (FIRST, SHORTEST, SMALLEST, LOW_MEM, LOW_MEM_BW)), ((BY_START, REQUESTED),)
+)
+"""What the job policies of the thesis read, and ends by request."""
 
 
 def refuse(platform: Platform, jobs: Workload | None, whole: bool, named: bool) -> None:
@@ -120,21 +126,19 @@ class State(StateView):
         self,
         platform: Platform,
         jobs: Workload | None,
-        policies: tuple[int, ...] = THESIS,
         seed: int = 0,
         log: bool = True,
         limits: JobLimits | None = None,
         whole: bool = False,
         named: bool = True,
-        needs: Needs | None = None,
+        needs: Needs = THESIS,
         epoch: float = 0.0,
     ) -> None:
         """Make an idle cluster.
 
         Args:
             jobs: the jobs to be submitted, None if they become known during the run (see ``append``).
-            policies: the job policies of the thesis in use. seed: of the random policies.
-            needs: which sorted lists of jobs to maintain, instead of those that *policies* need.
+            seed: of the random policies. needs: which sorted lists of jobs to maintain.
             epoch: s on the trace's clock at simulation time 0; F1 to F4 use it.
             log: whether to keep a log. limits: required if *jobs* is None.
             whole: whether one node must take all cores of a job; jobs too large for any node are then rejected.
@@ -152,11 +156,10 @@ class State(StateView):
         self.known = 0 if jobs is None else len(jobs)
         self.named = named
         self.knows_run_times = jobs is not None
-        orders = tuple((policy, REQUESTED) for policy in policies if policy != RANDOM_JOB)
-        self.needs = needs or Needs(orders, ((BY_START, REQUESTED),))
+        self.needs = needs
         nodes = 0 if jobs is None or jobs.demands is None else jobs.demands.nodes
         self._places = 1 if jobs is None else int(most_cores(platform, nodes, jobs.size).sum()) + 1
-        self._sets = None if platform.partitions is None else NumberedSets(platform.partitions)
+        self._sets = None if platform.partitions is None else NumberedSets(platform.partitions, whole)
         self._changed = core_pstates.PstateChanges(
             cores=np.zeros(platform.cores, np.int32),
             pstates=np.zeros(platform.cores, np.int8),
@@ -170,24 +173,20 @@ class State(StateView):
         """Return the tables of the idle cluster, without the requests of the jobs."""
         platform, needs = self.platform, self.needs
         counted = not self.named and self.jobs is not None and bool(self.jobs.size.all())  # each job holds a core
-        tables = new_tables(
-            platform,
+        room = Capacity(
             jobs=self.known,
             running=min(self.known, platform.cores) if counted else self.known,
             places=min(self._places, max(platform.cores, AT_ONCE)) if self.named else 0,
-            orders=needs.orders + needs.searched,
-            ends=needs.ends,
-            seed=seed,
             log=4 * platform.cores + LOGGED * self.known if log else 0,
-            node_sets=new_node_sets(platform, self.jobs, self._sets, self.whole),
         )
+        sets = new_node_sets(platform, self.jobs, self._sets)
+        tables = new_tables(platform, room, (needs.orders + needs.searched, needs.ends), seed, sets)
         tables.clock["whole"], tables.clock["epoch"] = self.whole, epoch
         tables.clock["sorted"] = tables.clock["always"] = len(needs.orders)
         tables.clock["places"] = self._places if self.named else 0
         if platform.partitions is not None:
             tables.clock["partitioned"] = 1
             connect(tables)
-        rank_all(tables)
         return tables
 
     @property
@@ -228,10 +227,9 @@ class State(StateView):
         row, demand = self.known, request.demand
         if self._sets is None and demand is not NO_DEMAND and (why := demand.refusal()) is not None:
             raise WorkloadError(why)
-        most = min(request.size, self.platform.cores)
         if self._sets is not None:
-            most = add_demand(self.tables.node_sets, self._sets, self.platform, row, request.size, demand, self.whole)
-        self._places += most
+            add_demand(self.tables.node_sets, self._sets, row, request.size, demand)
+        self._places += int(most_cores(self.platform, demand.nodes, np.array([request.size]))[0])
         self.known += 1
         if row == len(self.tables.jobs):
             make_room(self.tables, self.known, 0)

@@ -5,7 +5,7 @@ A job, a processor, a node is a row of a structured array (``tables.jobs[j].star
 Each run of a batch has its own, side by side in one block of memory (`run.memory`).
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hdeeprm_like.cluster.links import parts_of
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.engine.bundles import Bundle
-from hdeeprm_like.engine.job_lists import JobLists, new_job_lists
+from hdeeprm_like.engine.job_lists import JobLists, Sorted, new_job_lists
 from hdeeprm_like.engine.job_lists import make_room as make_room_in
 from hdeeprm_like.engine.node_sets import NodeSets
 from hdeeprm_like.engine.numbers import NUMBER_OF_ORDERS, REQUESTED
@@ -24,8 +24,6 @@ UNKNOWN, WAITING, RUNNING, COMPLETED, REJECTED = 0, 1, 2, 3, 4  # status of a jo
 ENDS_NOW = 5  # status of a running job that a decision ends, at its finish; on the textbook's clock only
 
 NOTHING, CORES, MEMORY, GPUS = 0, 1, 2, 3  # what a blocked or rejected job lacks
-
-RANKINGS = 5  # from HIGH_GFLOPS to LOW_POWER, rankings of the processors
 
 CLOCK = np.dtype(
     [
@@ -133,7 +131,6 @@ NODE_LOAD = np.dtype(
     [
         ("free_memory", "f8"),  # MB
         ("free_gpus", "f8"),
-        ("ranked_memory", "f8"),  # free_memory when it was last written to Tables.tree
         ("busy", "i4"),  # cores serving a job
     ],
     align=True,
@@ -149,16 +146,20 @@ PICK = np.dtype(
     align=True,
 )
 
-WIDTH = 8  # processors or groups in a group
+SHIFT = 4  # processor p is in group p >> SHIFT
+ALL, COUNTED = 0b1111, 0b1000
 GROUP = np.dtype(
-    [  # of each processor, or of a whole group below
-        ("key", "f8", (RANKINGS, WIDTH)),  # the largest key for each policy among those with free cores
-        ("most", "f8", (WIDTH,)),  # MB, upper bound of the most free memory of a node there, rounding included
-        ("least", "f8", (WIDTH,)),  # MB, the least free memory of a node there
-        ("cores", "i8", (WIDTH,)),  # free cores
+    [
+        ("outdated", "i8"),  # bits of what changed since it was written: the best by each of three policies, COUNTED
+        ("key", "f8", (3,)),  # the largest key among processors with free cores by HIGH_CORES, HIGH_MEM, HIGH_MEM_BW,
+        ("best", "i8", (3,)),  # and the first processor that has it, -1 for none; where outdated, an upper bound
+        ("cores", "i8"),  # free cores
+        ("least", "f8"),  # MB, the least free memory of a node there
+        ("eligible", "i8"),  # scratch: free cores with room for the job being placed
     ],
     align=True,
 )
+SPAN = np.dtype([("first", "i4"), ("end", "i4")], align=True)  # words of processors with an equal peak value
 
 LOG = np.dtype([("time", "f8"), ("kind", "i4"), ("row", "i4"), ("value", "i4"), ("cores", "i4")], align=True)
 # kinds of log entries, and the meaning of row and value (and cores, 0 for the others)
@@ -179,7 +180,11 @@ IDLE_CORE = -1  # in place of a job, for an idle core
 LEAST_ROOM = 64  # smallest number of rows of tables that grow
 
 
-class Tables(Bundle, shared=("processors", "nodes", "levels", "core_processor", "parts", "list_of", "log")):
+class Tables(
+    Bundle,
+    shared=("processors", "nodes", "spans", "walks", "core_processor", "parts", "list_of", "log"),
+    written_first=("owners", "picks"),
+):
     """The arrays of one cluster and its jobs; J, C, P, N as in ``types``, W words.
 
     Attributes:
@@ -187,9 +192,8 @@ class Tables(Bundle, shared=("processors", "nodes", "levels", "core_processor", 
         jobs: (J,) JOB, in the order of submission; with spare rows if jobs become known during the run.
         processors, nodes: (P,) PROCESSOR, (N,) NODE, the hardware;
         loads, node_loads: (P,) LOAD, (N,) NODE_LOAD, its load.
-        tree: GROUP, free capacity of groups of processors, of groups of these and so on, see ``processor_index``;
-        empty if there is only one group.
-        levels: the first row of the tree for each level, from the groups of processors up to the root.
+        spans: SPAN, the processors by falling peak speed, by rising peak power, and in their order.
+        walks: (4,) the first span of each of these, and their number.
         core_processor: (C,). parts: (P,) part of the network of each processor, see ``neighbours``.
         words: (W,) WORD: which cores serve jobs, which are available, and their P-states, see ``words``.
         roomy: bits of the words that have a free core, 64 words per entry.
@@ -206,6 +210,7 @@ class Tables(Bundle, shared=("processors", "nodes", "levels", "core_processor", 
         touched: (W,) words whose cores may have changed P-state in this instant; where words are joined the first of
         touched_words: (W,) neighbouring words. touching: bits of all of these.
         picks: (P,) PICK, scratch: processors with cores booked for the job being placed.
+        groups: (P / 16,) GROUP, what is free on neighbouring processors, see ``processor_search``.
         log: record of events; empty to keep no log.
         node_sets: where jobs may run; empty on a platform without partitions.
     """
@@ -216,8 +221,8 @@ class Tables(Bundle, shared=("processors", "nodes", "levels", "core_processor", 
     nodes: Records
     loads: Records
     node_loads: Records
-    tree: Records
-    levels: Ints
+    spans: Records
+    walks: Ints
     core_processor: Ints
     parts: Ints
     words: Records
@@ -235,6 +240,7 @@ class Tables(Bundle, shared=("processors", "nodes", "levels", "core_processor", 
     touched_words: Ints
     touching: Ints
     picks: Records
+    groups: Records
     log: Records
     node_sets: NodeSets
 
@@ -273,35 +279,37 @@ def row_of_clock(platform: Platform, seed: int) -> Records:
     return clock
 
 
-def new_tree(processors: int) -> tuple[Records, Ints]:
-    """Return the empty tree of so many processors, if they need one, and the first row of each of its levels."""
-    groups = [-(-processors // WIDTH)]
-    while groups[-1] > 1:
-        groups.append(-(-groups[-1] // WIDTH))
-    tree = np.zeros(sum(groups) if len(groups) > 1 else 0, GROUP)
-    tree["key"], tree["most"], tree["least"] = -np.inf, -np.inf, np.inf
-    return tree, np.cumsum([0, *groups[:-1]])
+def spans_of(processors: Records) -> tuple[Records, Ints]:
+    """Return `Tables.spans` and `Tables.walks`; of neighbours with equal values the lower comes first."""
+    ends, walks = processors["first_word"] + processors["words"], list[Records]()
+    for key in (-processors["flops"][:, 0], processors["watts"][:, 0], np.zeros(len(processors))):
+        first = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))
+        spans = np.zeros(len(first), SPAN)
+        spans["first"], spans["end"] = processors["first_word"][first], ends[np.append(first[1:], len(key)) - 1]
+        walks.append(spans[np.argsort(key[first], kind="stable")])
+    return np.concatenate(walks), np.cumsum([0, *map(len, walks)])
 
 
-def new_tables(
-    platform: Platform,
-    jobs: int,
-    running: int,
-    places: int,
-    orders: tuple[tuple[int, int], ...],
-    ends: tuple[tuple[int, int], ...],
-    seed: int,
-    log: int,
-    node_sets: NodeSets,
-) -> Tables:
-    """Return the tables of an idle cluster; the caller must still write the tree and the rows of jobs.
+class Capacity(NamedTuple):
+    """For how much there is room in tables at first.
+
+    Attributes:
+        jobs: rows for jobs. running: most of them that run at once. places: stretches that all of them can take
+        together. log: entries of the log, 0 for no log.
+    """
+
+    jobs: int
+    running: int
+    places: int
+    log: int
+
+
+def new_tables(platform: Platform, room: Capacity, lists: tuple[Sorted, Sorted], seed: int, sets: NodeSets) -> Tables:
+    """Return the tables of an idle cluster; the caller must still write the rows of jobs.
 
     Args:
-        jobs: rows for jobs. running: most of them that run at once.
-        places: stretches that all these jobs can take together.
-        orders: of the lists of waiting jobs, with the run times of their keys. ends: of the lists of running jobs.
-        seed: of the random policies. log: initial capacity of the log, 0 for no log.
-        node_sets: where the jobs may run.
+        lists: what the lists of waiting and of running jobs are sorted by. seed: of the random policies.
+        sets: where the jobs may run.
     """
     processors, words = rows_of_processors(platform), new_words(platform)
     loads, node_loads = np.zeros(platform.processors, LOAD), np.zeros(platform.nodes, NODE_LOAD)
@@ -310,39 +318,42 @@ def new_tables(
     node_loads["free_memory"], node_loads["free_gpus"] = platform.node_memory, platform.node_gpus
     of_words = int(words_of(np.array([len(words)]))[0])  # entries that have a bit for each word
     joins = processors["words"].max() >= LARGE
-    tree, levels = new_tree(platform.processors)
+    spans, walks = spans_of(processors)
+    groups = np.zeros(((platform.processors - 1) >> SHIFT) + 1, GROUP)
+    groups["outdated"], groups["key"] = ALL, np.inf
     list_of = np.full(NUMBER_OF_ORDERS, -1, np.int32)
-    for v, (order, times) in enumerate(orders):
+    for v, (order, times) in enumerate(lists[0]):
         if times == REQUESTED:
             list_of[order] = v
     return Tables(
         clock=row_of_clock(platform, seed),
-        jobs=np.empty(jobs, JOB),
+        jobs=np.empty(room.jobs, JOB),
         processors=processors,
         nodes=rows_of_nodes(platform),
         loads=loads,
         node_loads=node_loads,
-        tree=tree,
-        levels=levels,
+        spans=spans,
+        walks=walks,
         core_processor=platform.core_processor.astype(np.int32),
         parts=parts_of(platform).astype(np.int32),
         words=words,
         roomy=np.full(of_words, -1, np.int64),
         repeats=np.zeros(of_words + 1 if joins else 0, np.int64),  # and one for the end of the last word
         owners=np.zeros(platform.cores, np.int32),
-        allocation=np.empty(places, STRETCH),  # written before it is read, as all that has rows for jobs
-        members=np.empty(jobs, np.int32),
-        waiting=new_job_lists(orders, jobs, jobs),
-        running=new_job_lists(ends, jobs, running),
+        allocation=np.empty(room.places, STRETCH),  # written before it is read, as all that has rows for jobs
+        members=np.empty(room.jobs, np.int32),
+        waiting=new_job_lists(lists[0], room.jobs, room.jobs),
+        running=new_job_lists(lists[1], room.jobs, room.running),
         list_of=list_of,
-        changes=np.empty(3 * jobs, np.int64),
-        rejected_now=np.empty(jobs, np.int32),
+        changes=np.empty(3 * room.jobs, np.int64),
+        rejected_now=np.empty(room.jobs, np.int32),
         touched=np.zeros(len(words), np.int32),
         touched_words=np.zeros(len(words) if joins else 0, np.int32),
         touching=np.zeros(of_words if joins else 0, np.int64),
         picks=np.zeros(platform.processors, PICK),
-        log=np.empty(log, LOG),
-        node_sets=node_sets,
+        groups=groups,
+        log=np.empty(room.log, LOG),
+        node_sets=sets,
     )
 
 

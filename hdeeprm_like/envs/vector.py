@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits
-from hdeeprm_like.decision.observations.view import OBSERVATIONS
 from hdeeprm_like.decision.presets import Space
-from hdeeprm_like.engine.job_rows import countable
 from hdeeprm_like.engine.splitmix64 import SEEDS, draw_below
 from hdeeprm_like.envs.masks import MaskPlace, Masks, in_observation, space_with_mask, with_mask
 from hdeeprm_like.envs.settings import reset_options
@@ -21,7 +19,7 @@ from hdeeprm_like.envs.windows import Windows, WorkloadOf, draws_of
 from hdeeprm_like.errors import AgentError, OptionsError, WorkloadError
 from hdeeprm_like.refusals import ENVIRONMENTS
 from hdeeprm_like.run.batch import AT_ONCE, DRAWS, FIGURES, NEXT_STEP, NO_DECISION, STAY
-from hdeeprm_like.run.runs import Runs
+from hdeeprm_like.run.runs import Runs, shows_cores
 from hdeeprm_like.run.simulator import Clock, check_clock
 from hdeeprm_like.types import Bools, Floats, Ints
 from hdeeprm_like.values import COUNT
@@ -100,12 +98,13 @@ class SchedulingVectorEnv(VectorEnv[Any, Ints, Any]):
         self._same_step = autoreset == AutoresetMode.SAME_STEP
         self._disabled = autoreset == AutoresetMode.DISABLED
         self._made_here = not isinstance(workload_of, Windows)  # otherwise compiled code draws the next episodes
-        how: dict[str, Any] = {"clock": clock, "threads": threads, "max_steps": max_steps}
-        if isinstance(workload_of, Windows):
-            how |= {"named": render_mode is not None, "ends": ENDS[autoreset]}
-            self.runs = runs_of_windows(workload_of, space, platform, num_envs, limits, **how)
-        else:
-            self.runs = Runs(space, platform, num_envs, **how)
+        windows = workload_of if isinstance(workload_of, Windows) else None
+        named = windows is None or render_mode is not None or shows_cores(space, platform, windows.workload, clock)
+        self.runs = Runs(space, platform, num_envs, clock, threads, named)
+        self.runs.end_episodes(STAY if windows is None else ENDS[autoreset], max_steps)
+        if windows is not None:
+            self.runs.draw_windows(windows.workload, windows.length, limits)
+            self.runs.make_room(*windows.most(platform))
         self.num_envs = num_envs
         self.action_names = self.runs.action_names
         self.single_action_space = gymnasium.spaces.Discrete(len(self.action_names))
@@ -333,37 +332,6 @@ def as_actions(actions: Any) -> NDArray[Any]:
 def masked(columns: Mapping[str, Any], which: Bools) -> dict[str, Any]:
     """Return columns of B rows, each with a mask of its valid rows, in Gymnasium's convention."""
     return {**columns, **{f"_{name}": which for name in columns}}
-
-
-def runs_of_windows(
-    windows: Windows,
-    space: Space,
-    platform: Platform,
-    count: int,
-    limits: JobLimits | None,
-    clock: Clock,
-    named: bool,
-    **more: Any,
-) -> Runs:
-    """Return runs whose episodes are drawn in compiled code; cores are counted if no part reads which cores a job has.
-
-    Args:
-        limits: as in `Runs.draw_windows`. named: whether cores keep their names in any case. more: as in `Runs`.
-    """
-    blind = isinstance(space.observation, str) and not OBSERVATIONS[space.observation].shows_cores
-    counted = not named and clock != "batsim" and blind and countable(platform, windows.workload)
-    runs = Runs(
-        space,
-        platform,
-        count,
-        clock,
-        jobs=windows.workload,
-        named=not counted,
-        **more,
-    )
-    runs.draw_windows(windows.starts, windows.length, limits)
-    runs.make_room(*windows.most(platform))
-    return runs
 
 
 def check(clock: object, autoreset: object, copy: object, render_mode: object, **counts: int | None) -> None:

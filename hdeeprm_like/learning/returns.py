@@ -7,7 +7,7 @@ holds how many decisions each episode has.
 import numpy as np
 
 from hdeeprm_like.decision.episode import Episode
-from hdeeprm_like.run.returns import write_advantages, write_mean, write_returns
+from hdeeprm_like.run.returns import write_mean, write_returns
 from hdeeprm_like.types import Floats, Ints
 
 
@@ -46,10 +46,10 @@ def generalized_advantages(
 
     Source: Schulman et al., "High-Dimensional Continuous Control Using Generalized Advantage Estimation", 2016.
     """
-    advantages = np.empty(len(rewards))
-    given = in_order(rewards), in_order(values), in_order(following), counts(lengths)
-    write_advantages(*given, float(gamma), float(trace), advantages)
-    return advantages
+    counted = lengths > 0
+    next_values = np.append(values[1:], 0.0)
+    next_values[np.cumsum(lengths)[counted] - 1] = following[counted]
+    return discounted_returns(rewards + gamma * next_values - values, lengths, gamma * trace)
 
 
 def standardized(values: Floats) -> Floats:

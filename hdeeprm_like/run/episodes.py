@@ -8,14 +8,12 @@ import numpy as np
 from hdeeprm_like.cluster.metrics import bounded_slowdown, load
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
-from hdeeprm_like.decision.observations.view import OBSERVATIONS
 from hdeeprm_like.decision.presets import Space
-from hdeeprm_like.engine.job_rows import countable
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.run.loop import Run
 from hdeeprm_like.run.observed import ObservedRuns
 from hdeeprm_like.run.python_loop import Play
-from hdeeprm_like.run.runs import Runs
+from hdeeprm_like.run.runs import Runs, shows_cores
 from hdeeprm_like.run.simulator import Clock, Simulator
 from hdeeprm_like.types import Floats
 
@@ -156,10 +154,8 @@ class Plays:
         Raises:
             OptionsError: a part of the space is the user's own Python.
         """
-        kind = self.space.observation
-        blind = isinstance(kind, str) and not OBSERVATIONS[kind].shows_cores
-        counted = self.clock != "batsim" and blind and countable(self.platform, self.limits_of)
-        return Runs(self.space, self.platform, count, self.clock, threads, named=not counted)
+        named = shows_cores(self.space, self.platform, self.limits_of, self.clock)
+        return Runs(self.space, self.platform, count, self.clock, threads, named)
 
     def load(self, runs: Runs, first: int) -> None:
         """Begin consecutive episodes, from the number *first* on, at all places of some runs."""

@@ -12,6 +12,7 @@ from hdeeprm_like.decision.actions import Policy, PolicyActions
 from hdeeprm_like.decision.window.arrays import NONE
 from hdeeprm_like.engine.bundles import at_address
 from hdeeprm_like.engine.compiled import released
+from hdeeprm_like.engine.state import State
 from hdeeprm_like.run.batch import Batch
 from hdeeprm_like.run.schedules import run_to_end
 from hdeeprm_like.run.simulator import Clock
@@ -26,7 +27,9 @@ def planned_starts(platform: Platform, jobs: Workload, policy: Policy, clock: Cl
     Raises:
         OptionsError: the policy needs actual run times, which are unknown.
     """
-    starts = run_to_end(platform, jobs, PolicyActions([policy]), clock).simulation.tasks["start"]
+    policies = PolicyActions([policy])
+    state = State(platform, jobs, log=False, needs=policies.needs)
+    starts = run_to_end(state, policies, clock).simulation.tasks["start"]
     return np.where(np.isfinite(starts), starts, np.inf)
 
 

@@ -32,6 +32,7 @@ from hdeeprm_like.engine.compiled import by_type, callback, compiled, entry, inl
 from hdeeprm_like.engine.lifecycle import has_room, log_blocked
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.tasks import Simulation
+from hdeeprm_like.run.simulator import Simulator
 from hdeeprm_like.types import Bools, Flags, Floats, Ints
 
 OVER, WANTED, PAUSED = 0, 1, 2  # why a run stops: end, decision, work for Python
@@ -178,8 +179,7 @@ OF_CHOICES: dict[type, tuple[object, object]] = {
 
 def new_run(
     core: Core,
-    simulation: Simulation,
-    clock: BatsimClock | event_clock.EventClock,
+    simulator: Simulator,
     observer: ViewArrays | NoView,
     choices: Choices | SlotChoices | NoChoices,
     observation: Floats,
@@ -196,7 +196,7 @@ def new_run(
     if isinstance(observer, ViewArrays):
         calls[VIEW] = address_of(write_view, tables, window, observer, observation)
         calls[SCALE] = address_of(set_limits, observer, observer.limits)
-    return Run(core, simulation, clock, observer, choices, observation, mask, calls)
+    return Run(core, simulator.simulation, simulator.clock, observer, choices, observation, mask, calls)
 
 
 # --- the loop

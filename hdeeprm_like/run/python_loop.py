@@ -35,8 +35,7 @@ def new_run(simulator: Simulator, system: DecisionSystem) -> Run:
     shape = system.observer.shape if system.observer is not None else (0,)
     return loop.new_run(
         core=system.core,
-        simulation=simulator.simulation,
-        clock=simulator.clock,
+        simulator=simulator,
         observer=rows,
         choices=choices_of(system),
         observation=np.zeros(int(np.prod(shape)), np.float32),

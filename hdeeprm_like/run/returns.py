@@ -20,28 +20,6 @@ def write_returns(rewards: Float64s, lengths: Int64s, gamma: float, returns: Flo
 
 
 @entry
-def write_advantages(
-    rewards: Float64s,
-    values: Float64s,
-    following: Float64s,
-    lengths: Int64s,
-    gamma: float,
-    trace: float,
-    advantages: Float64s,
-) -> None:
-    """Write the generalized advantages."""
-    end = 0
-    for episode in range(len(lengths)):
-        end += lengths[episode]
-        sum_of_errors, next_value = 0.0, following[episode]
-        for step in range(end - 1, end - lengths[episode] - 1, -1):
-            error = rewards[step] + gamma * next_value - values[step]
-            sum_of_errors = error + gamma * trace * sum_of_errors
-            next_value = values[step]
-            advantages[step] = sum_of_errors
-
-
-@entry
 def write_mean(returns: Float64s, times: Float64s, lengths: Int64s, alike: int, ends: Int64s, mean: Float64s) -> None:
     """Write the mean returns of episodes with the same jobs, given (E,) the end of each episode."""
     for episode in range(len(lengths)):

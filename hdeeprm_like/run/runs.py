@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from hdeeprm_like.cluster.partitions import no_demands
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits, Workload
+from hdeeprm_like.decision.observations.view import OBSERVATIONS
 from hdeeprm_like.decision.presets import NO_LIMITS, Space
 from hdeeprm_like.engine.batsim_actors import BatsimClock
 from hdeeprm_like.engine.compiled import direct
 from hdeeprm_like.engine.job_lists import BLOCK
-from hdeeprm_like.engine.job_rows import fill_jobs
+from hdeeprm_like.engine.job_rows import countable, fill_jobs
 from hdeeprm_like.engine.node_sets import DEMAND, NumberedSets, most_cores, refuse_demands, take_sets
 from hdeeprm_like.engine.tables import JOB
 from hdeeprm_like.engine.tasks import TASK, fill_tasks
@@ -56,6 +57,17 @@ def blank(jobs: int) -> Workload:
     return Workload(ids=names, profiles=names, size=none.astype(np.int64), capacity=0, **figures)
 
 
+def shows_cores(space: Space, platform: Platform, jobs: Workload | None, clock: Clock) -> bool:
+    """Return whether something reads which cores a job has, so that cores cannot just be counted.
+
+    Args:
+        jobs: None for jobs that request only cores.
+    """
+    kind = space.observation
+    blind = isinstance(kind, str) and not OBSERVATIONS[kind].shows_cores
+    return clock == "batsim" or not blind or not countable(platform, jobs)
+
+
 class Runs:
     """B runs of one decision space on one platform, advanced together.
 
@@ -75,34 +87,26 @@ class Runs:
         count: int,
         clock: Clock = "batsim",
         threads: int = 1,
-        jobs: Workload | None = None,
         named: bool = True,
-        ends: int = STAY,
-        max_steps: int | None = None,
     ) -> None:
-        """Allocate *count* runs, none of which has begun.
+        """Allocate *count* runs, none of which has begun; what ended stays as it is (`end_episodes`).
 
         Args:
-            threads: number of threads that share the runs. jobs: to draw windows of, None if jobs are `put`.
-            named: of `State`. ends: what to do at the end of an episode, of ``RULES``.
-            max_steps: limit at which an episode is truncated.
+            threads: number of threads that share the runs. named: of `State`.
 
         Raises:
-            OptionsError: a part of the space is a user's own; or a job requests several nodes, but must be on one.
-            WorkloadError: a job requests an unknown partition, or nodes on a platform without partitions.
+            OptionsError: a part of the space is a user's own.
         """
         self.space = space
         self.platform = platform
         self.count = count
-        self._sets = None if platform.partitions is None else NumberedSets(platform.partitions)
-        self.job_pool = self._room_for_jobs(0 if jobs is None else len(jobs))
-        if jobs is not None:
-            self._fill(slice(None), jobs)
+        self._sets = None if platform.partitions is None else NumberedSets(platform.partitions, space.whole)
+        self.job_pool = self._room_for_jobs(0)
         self._named = named
         self._shelf = 0  # rows of the pool per place, if jobs are put into it
         self._rules = np.zeros(1, RULES)
         self._clock: Clock = clock
-        self._rules["ends"], self._rules["max_steps"], self._rules["cores"] = ends, max_steps or 0, platform.cores
+        self._rules["ends"], self._rules["cores"] = STAY, platform.cores
         sample = space.sample(platform)
         self.action_names = sample.actions.names
         self.shape = sample.observer.shape if sample.observer is not None else (0,)
@@ -176,13 +180,27 @@ class Runs:
         e["first"], e["jobs"], e["origin"], e["seed"] = first, jobs, origin, seed
         self._limits[place] = astuple(limits)
 
-    def draw_windows(self, starts: int, jobs: int, limits: JobLimits | None) -> None:
-        """Make episodes windows of the pool, before the first one begins.
+    def end_episodes(self, ends: int, max_steps: int | None) -> None:
+        """Say how episodes end, before the first one begins.
 
         Args:
-            starts: number of jobs that one can begin at. jobs: of a window. limits: as in `load`, None for its own.
+            ends: what to do then, of ``RULES``. max_steps: limit at which an episode is truncated, None for never.
         """
-        self._rules["starts"], self._rules["window"], self._rules["limited"] = starts, jobs, limits is not None
+        self._rules["ends"], self._rules["max_steps"] = ends, max_steps or 0
+
+    def draw_windows(self, jobs: Workload, length: int, limits: JobLimits | None) -> None:
+        """Make episodes windows of some jobs, before the first one begins.
+
+        Args:
+            jobs: the whole. length: jobs of a window. limits: as in `load`, None for its own.
+
+        Raises:
+            WorkloadError, OptionsError: as in `put`.
+        """
+        self.job_pool = self._room_for_jobs(len(jobs))
+        self._fill(slice(None), jobs)
+        rules = self._rules
+        rules["starts"], rules["window"], rules["limited"] = len(jobs) - length + 1, length, limits is not None
         if limits is not None:
             self._scale = limits
             self._batch = self._room_for(*self._room)
@@ -286,7 +304,7 @@ class Runs:
         fill_tasks(self.job_pool.tasks[rows], jobs)
         if self._sets is not None:
             demands = jobs.demands or no_demands(len(jobs))
-            self.job_pool.demands[rows] = self._sets.rows(demands, jobs.size, self.space.whole)
+            self.job_pool.demands[rows] = self._sets.rows(demands, jobs.size)
         elif jobs.demands is not None:
             refuse_demands(jobs.ids, jobs.demands)
 

@@ -1,8 +1,7 @@
-"""Platform, jobs and policies to a finished schedule, in one call."""
+"""Jobs and policies to a finished schedule, in one call."""
 
 import numpy as np
 
-from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.schedule import Schedule
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import PolicyActions
@@ -16,28 +15,14 @@ from hdeeprm_like.types import Bools, Float64s
 ROUNDED = 1e-6  # s, by which SimGrid's sums of time may be wrong
 
 
-def run_to_end(
-    platform: Platform,
-    jobs: Workload,
-    policies: PolicyActions,
-    clock: Clock,
-    *,
-    seed: int = 0,
-    log: bool = False,
-    named: bool = True,
-    epoch: float = 0.0,
-    whole: bool = False,
-) -> Simulator:
-    """Simulate jobs under the first of some policies; return the finished simulator.
-
-    Args:
-        seed, log, named, epoch, whole: as in `State`.
+def run_to_end(state: State, policies: PolicyActions, clock: Clock) -> Simulator:
+    """Simulate the jobs of a state under the first of some policies, whose lists it has; return the finished simulator.
 
     Raises:
         OptionsError: unknown clock, or the policy needs actual run times that are unknown.
     """
-    state = State(platform, jobs, seed=seed, log=log, named=named, needs=policies.needs, epoch=epoch, whole=whole)
-    simulator = Simulator(state, jobs, clock)
+    assert state.jobs is not None
+    simulator = Simulator(state, state.jobs, clock)
     for _ in run_policy(simulator, policies):
         pass
     return simulator

@@ -42,8 +42,7 @@ def constant_run(simulator: Simulator, choices: Choices) -> Run:
     state = simulator.state
     return new_run(
         core=Core(state.tables, NoJobWindow(state).arrays, no_reward()),
-        simulation=simulator.simulation,
-        clock=simulator.clock,
+        simulator=simulator,
         observer=NoView(np.zeros(0)),
         choices=choices,
         observation=np.zeros(0, np.float32),

@@ -2,11 +2,7 @@
 
 import pytest
 from measuring import least
-from placements import OPTIONS, judged_windows
-
-from hdeeprm_like.decision.actions import PolicyActions
-from hdeeprm_like.decision.names import baseline
-from hdeeprm_like.run.schedules import run_to_end
+from placements import OPTIONS, judged_windows, scheduled
 
 pytestmark = pytest.mark.bench
 PLACED = f"scored:{OPTIONS / 'begin-placed.json'}"
@@ -17,6 +13,5 @@ NAMES = ("sjf+easy", "sjf+easy-high_mem_bw", "sjf+easy-tetris", f"sjf+easy-{PLAC
 def test_milliseconds_of_a_window(machine):
     windows = [window for window, _ in zip(judged_windows(machine), range(3), strict=False)]
     for name in NAMES:
-        actions = PolicyActions([baseline(name)])
-        seconds = least(3, lambda one=actions: [run_to_end(*window, one, "batsim") for window in windows])
+        seconds = least(3, lambda one=name: [scheduled(*window, one) for window in windows])
         print(f"{machine}, {name.replace(PLACED, 'PLACED')}: {1e3 * seconds / len(windows):.1f} ms a window")

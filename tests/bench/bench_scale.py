@@ -13,6 +13,7 @@ from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.cluster.synthetic.models import Recipe, model_named
 from hdeeprm_like.decision.actions import PolicyActions, policy_named
 from hdeeprm_like.decision.compared_policies import policies_named
+from hdeeprm_like.engine.state import State
 from hdeeprm_like.formats.swf import swf_parts, write_swf, write_swf_parts
 from hdeeprm_like.formats.swf_cuts import trace_of_workload
 from hdeeprm_like.results.run_log import Record
@@ -59,7 +60,9 @@ def simulated(name, count, policy, clock, log, options, folder=None):
     actions, seconds, writing = PolicyActions([policy_named(policy)]), 0.0, 0.0
     for jobs in (5, count):  # the first ones load the code
         workload = jobs_of(platform, jobs, **options)
-        seconds, ended = timed(lambda one=workload: run_to_end(platform, one, actions, clock, log=log))
+        seconds, ended = timed(
+            lambda one=workload: run_to_end(State(platform, one, log=log, needs=actions.needs), actions, clock)
+        )
         if folder is not None:
             record = Record(ended, workload)
             writing, _ = timed(lambda one=record: one.write_jobs(Path(folder) / "out_jobs.csv"))

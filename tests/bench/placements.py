@@ -26,9 +26,11 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import baseline
+from hdeeprm_like.engine.state import State
 from hdeeprm_like.formats.shipped import found
 from hdeeprm_like.run.episodes import fragment, stretched
 from hdeeprm_like.run.schedules import run_to_end
+from hdeeprm_like.run.simulator import Simulator
 from hdeeprm_like.studies.evolution.options import EvolutionOptions, read_evolution
 from hdeeprm_like.studies.evolution.windows import jobs_of, machine_of, window_of
 
@@ -77,9 +79,15 @@ def judged_windows(name: str) -> Iterator[tuple[Platform, Workload]]:
         yield machine, stretched(window, machine.cores, LOAD, machine.reference_flops)
 
 
+def scheduled(machine: Platform, jobs: Workload, name: str) -> Simulator:
+    """Return the finished simulation of a window under a policy."""
+    policies = PolicyActions([baseline(name)])
+    return run_to_end(State(machine, jobs, log=False, needs=policies.needs), policies, "batsim")
+
+
 def played(machine: Platform, jobs: Workload, name: str) -> Played:
     """Return the figures of a window under a policy; every job runs."""
-    simulator = run_to_end(machine, jobs, PolicyActions([baseline(name)]), "batsim")
+    simulator = scheduled(machine, jobs, name)
     finish = simulator.simulation.tasks["finish"]
     ran = np.isfinite(finish)  # all but those that the empty machine could not hold
     joules = float(simulator.state.joules)
@@ -131,7 +139,7 @@ def bound(name: str, folder: Path) -> dict[str, list[list[float]]]:
     best = min(policies, key=lambda key: np.mean([row[0] for row in others[key]]))
     bounds, free, frugal = [], [], {key: [] for key in (*policies, *FRUGAL)}
     for machine, jobs in windows:
-        simulator = run_to_end(machine, jobs, PolicyActions([baseline(best)]), "batsim")
+        simulator = scheduled(machine, jobs, best)
         of = Bounds(machine, jobs, np.isfinite(simulator.simulation.tasks["finish"]))
         bounds.append([of.alone(), of.with_rents(), *of.frugal(), of.earliest_end()])
         free.append(without_contention(of, jobs, best))
@@ -151,9 +159,7 @@ def without_contention(bounds: Bounds, jobs: Workload, name: str) -> list[float]
         Mean turnaround and wait in s, the share of jobs that run on their best cores, and the bandwidth that all jobs
         want at full speed on cores of mean speed, as a share of what all processors have until the last submission.
     """
-    simulator = run_to_end(
-        bounds.machine, replace(jobs, bandwidth=np.zeros(len(jobs))), PolicyActions([baseline(name)]), "batsim"
-    )
+    simulator = scheduled(bounds.machine, replace(jobs, bandwidth=np.zeros(len(jobs))), name)
     start, finish = (simulator.simulation.tasks[key][bounds.fits] for key in ("start", "finish"))
     best = float((finish - start <= bounds.best_seconds * (1.0 + 1e-3)).mean())
     speed = float(np.average(bounds.kinds.speed, weights=bounds.kinds.cores))

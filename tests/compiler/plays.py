@@ -21,6 +21,7 @@ from hdeeprm_like.compiler.exemplars import CLOCKS, SPACES, with_partitions
 from hdeeprm_like.decision.actions import PolicyActions, policy_named
 from hdeeprm_like.decision.names import JOB_POLICIES, MODES, PLACEMENTS
 from hdeeprm_like.decision.presets import PRESETS
+from hdeeprm_like.engine.state import State
 from hdeeprm_like.formats.any_platform import platform_from
 from hdeeprm_like.run.python_loop import Play, Steps
 from hdeeprm_like.run.runs import Runs
@@ -53,6 +54,12 @@ def world(count, cores, partitions=False):
     )
 
 
+def scheduled(machine, jobs, name, clock):
+    """The finished simulation of jobs under a policy."""
+    actions = PolicyActions([policy_named(name)])
+    return run_to_end(State(machine, jobs, log=False, needs=actions.needs), actions, clock)
+
+
 def policies():
     """Schedules of every mode, pair, placement and clock."""
     for clock in CLOCKS:
@@ -61,19 +68,19 @@ def policies():
                 f"sjf+easy-{placement}" for placement in PLACEMENTS
             ]
             for name in (*PLAIN, *USERS, *pairs):
-                done = run_to_end(pool(cores), world(12, cores), PolicyActions([policy_named(name)]), clock, log=False)
+                done = scheduled(pool(cores), world(12, cores), name, clock)
                 yield f"{clock} {cores} {name} {done.simulation.tasks['start'].tolist()}"
         jobs = world(12, 60)
         rates = replace(
             jobs, ops=jobs.ops * 50, delay=jobs.delay * 0.0 - 1.0, bandwidth=jobs.size % 5 + 1.0, memory=jobs.size * 9.0
         )
         for name in (PLACED, f"sjf+easy-{PLACED}"):
-            done = run_to_end(platform_from("mixed-gpus"), rates, PolicyActions([policy_named(name)]), clock, log=False)
+            done = scheduled(platform_from("mixed-gpus"), rates, name, clock)
             cores = [done.state.cores_of(j).tolist() for j in range(12)]
             yield f"{clock} placed {name[:8]} {done.simulation.tasks['start'].tolist()} {cores}"
         for name in (*PLAIN, *USERS, SLURM, *WATCHED, "fcfs+slurm:0"):
             jobs = world(8, 2, partitions=True)
-            done = run_to_end(with_partitions(), jobs, PolicyActions([policy_named(name)]), clock, log=False)
+            done = scheduled(with_partitions(), jobs, name, clock)
             yield f"{clock} partitions {name} {done.simulation.tasks['start'].tolist()}"
 
 

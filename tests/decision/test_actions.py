@@ -6,7 +6,6 @@ from paper_clusters import cluster, jobs, learning_jobs, started
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.named_parts import policy_of
 from hdeeprm_like.decision.system import DecisionSystem
-from hdeeprm_like.engine.numbers import FIRST
 from hdeeprm_like.engine.state import Instant, State
 from hdeeprm_like.errors import OptionsError
 
@@ -22,7 +21,7 @@ def test_only_the_job_policies_in_use_need_sorted_lists():
 
 
 def test_a_pair_whose_jobs_are_not_kept_sorted_is_refused():
-    state = State(cluster(), learning_jobs(), policies=(FIRST,))
+    state = State(cluster(), learning_jobs(), needs=PolicyActions([("first", "random")]).needs)
     state.receive(Instant(0.0, [], 2, True))
     actions = PolicyActions([("shortest", "high_gflops")])
     system = DecisionSystem(state, actions)

@@ -8,13 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from on_paper import cores, starts
-from small import jobs
+from small import jobs, scheduled
 
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.errors import OptionsError
-from hdeeprm_like.run.schedules import run_to_end
 
 FOUR = cores(4)
 SHIPPED = Path(__file__).parents[2] / "agents" / "own_predictor.py"
@@ -65,7 +64,7 @@ def test_a_predictor_in_python_does_what_the_built_in_one_does(own, form):
     workload = some_jobs()
     name = form.replace("{}", own(LAST_TWO))
     assert baseline(name).name == name
-    here = run_to_end(FOUR, workload, PolicyActions([baseline(name)]), "textbook").simulation.tasks["start"].tolist()
+    here = scheduled(FOUR, workload, PolicyActions([baseline(name)]), "textbook").simulation.tasks["start"].tolist()
     assert here == starts(FOUR, workload, form.replace("{}", "tsafrir"))
     assert here != starts(FOUR, workload, form.replace("@{}", ""))
 
@@ -74,7 +73,7 @@ def test_a_predictor_in_python_does_what_the_built_in_one_does(own, form):
 def test_what_is_no_run_time_is_refused_in_a_line(own, told):
     text = LAST_TWO[: LAST_TWO.index("        ended")] + f"        return {told}\n"
     with pytest.raises(OptionsError, match=r"my-own\.py: seconds for each of \d+ jobs are needed"):
-        run_to_end(FOUR, some_jobs(), PolicyActions([baseline(f"sjf@{own(text)}+easy")]), "textbook")
+        scheduled(FOUR, some_jobs(), PolicyActions([baseline(f"sjf@{own(text)}+easy")]), "textbook")
 
 
 def test_a_file_without_a_predictor_is_refused(own):
@@ -98,7 +97,7 @@ def test_a_file_without_a_predictor_is_refused(own):
 def test_a_predictor_of_another_form_is_refused_in_a_line(own, text, message):
     name = f"sjf@{own(f'class Predictor:{chr(10)}{text}')}+easy"
     with pytest.raises(OptionsError, match=message):
-        run_to_end(FOUR, some_jobs(9), PolicyActions([baseline(name)]), "textbook")
+        scheduled(FOUR, some_jobs(9), PolicyActions([baseline(name)]), "textbook")
 
 
 def test_the_shipped_one_is_compared_and_launched_and_measured(tmp_path, capsys):

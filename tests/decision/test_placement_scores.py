@@ -14,10 +14,8 @@ from small import Stepper, jobs, platform, step_baseline
 
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import baseline
-from hdeeprm_like.decision.policies.placing import new_placing
 from hdeeprm_like.decision.policy_words import beside
 from hdeeprm_like.decision.score_files import CORE_FEATURES, JOB_FEATURES, formula, placement_of, policy_of
-from hdeeprm_like.engine.processor_index import rank_all
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import OptionsError
 
@@ -208,19 +206,6 @@ def test_where_all_processors_are_equal_any_score_gives_the_schedule_of_any_plac
     path.write_text(json.dumps({"queue": {"log_time": 1.0}, "placement": placement}))
     mine, known = (starts(cluster, workload, f"sjf+easy-{one}") for one in (f"scored:{path}", "first_fit"))
     assert mine == known
-
-
-def test_a_place_of_the_tree_is_of_one_class_where_all_its_nodes_are(policy):
-    cluster = platform(*[(1000.0, [SLOW, SLOW])] * 4, *[(1000.0, [FAST])] * 9)
-    state = State(cluster, jobs(seconds=1))
-    rank_all(state.tables)
-    placing = new_placing(state, [baseline(policy({"speed": 1.0}))])
-    slow, fast = placing.classes[0], placing.classes[-1]
-    assert placing.classes.tolist() == [slow] * 8 + [fast] * 9
-    top = placing.uniform[state.tables.levels[1]]
-    assert top[:3].tolist() == [slow, fast, fast]  # 8 processors in 4 nodes, 8 in 8, and the last one
-    assert placing.uniform[0].tolist() == [-1] * 8  # half a node each
-    assert placing.whole[state.tables.levels[1]][:3].tolist() == [16, 16, 2]
 
 
 @pytest.mark.parametrize(

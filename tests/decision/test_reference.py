@@ -48,7 +48,7 @@ KNOWN = {
         "tiers factors settings",
     ),  # for Slurm's priorities
     "NODE": ("memory gpus cores", "first_processor processors"),
-    "NODE_LOAD": ("free_memory free_gpus", "ranked_memory busy"),
+    "NODE_LOAD": ("free_memory free_gpus", "busy"),
     "PROCESSOR": ("bandwidth flops watts node cores", "first_core first_word words"),
     "LOAD": ("used_bandwidth free", "busy oversubscribed picked watts"),
     "JOB": (

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from on_paper import in_all
-from small import cluster, jobs
+from small import cluster, jobs, scheduled
 
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import baseline, policy_in
@@ -14,7 +14,6 @@ from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.refusals import WATCH
 from hdeeprm_like.run.loop import OVER, advance
-from hdeeprm_like.run.schedules import run_to_end
 from hdeeprm_like.run.simulator import Simulator
 from hdeeprm_like.run.to_end import constant_run
 from hdeeprm_like.slurm.factors import wanted_factors
@@ -30,7 +29,7 @@ def asking(**columns):
 
 def starts(policy, work, cores=1, **settings):
     """When the jobs start on the cores of a Slurm with settings."""
-    done = run_to_end(cluster(settings, cores), work, PolicyActions([baseline(policy)]), "textbook")
+    done = scheduled(cluster(settings, cores), work, PolicyActions([baseline(policy)]), "textbook")
     return done.simulation.tasks["start"].tolist()
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from paper_clusters import cluster, jobs
-from small import partitions_of
+from small import partitions_of, scheduled
 
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.job_actions import JobSlots
@@ -25,7 +25,6 @@ from hdeeprm_like.engine.state import Instant, State
 from hdeeprm_like.engine.tables import RUNNING, WAITING
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.run.python_loop import Play
-from hdeeprm_like.run.schedules import run_to_end
 from hdeeprm_like.run.simulator import Simulator
 
 THREE = ((0, 3, 4.0, 80.0),)  # three processors as in the figures of 000
@@ -289,7 +288,7 @@ def test_the_reward_of_deep_backfilling_is_equation_2_and_zero_for_a_job_that_is
 @pytest.mark.parametrize("order", ["sjf", "smallest"])
 def test_an_inspector_that_agrees_with_all_makes_the_schedule_of_the_heuristic(order):
     workload = crowd(4)
-    alone = run_to_end(cluster(THREE), workload, PolicyActions([baseline(order)]), "textbook")
+    alone = scheduled(cluster(THREE), workload, PolicyActions([baseline(order)]), "textbook")
     play = played(workload, first_legal, head=1, order=order, opens="fitting")
     assert starts(play) == alone.state.tables.jobs["start"].tolist()
     waits = iter([1, 1, 1])  # three refusals: the job stays the next one until something else happens

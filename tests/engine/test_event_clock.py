@@ -19,7 +19,7 @@ from hdeeprm_like.run.simulator import Simulator
 
 def play(workload, wake_at, one_by_one=False, cluster=None):
     """Serve first come, first served on one core, requesting a call at ``wake_at(now)``; return what happened when."""
-    state = State(cluster or platform(), workload, policies=(FIRST,))
+    state = State(cluster or platform(), workload)
     clock = textbook(state, workload, one_by_one)
     instants = []
     while (instant := clock.next_instant()) is not None:

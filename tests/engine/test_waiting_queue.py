@@ -7,7 +7,7 @@ from slow import JOB_KEYS
 from small import jobs, platform
 
 from hdeeprm_like.decision.names import JOB_POLICIES
-from hdeeprm_like.engine.numbers import FIRST, RANDOM_JOB, REQUESTED, SHORTEST
+from hdeeprm_like.engine.numbers import FIRST, REQUESTED, SHORTEST
 from hdeeprm_like.engine.state import THESIS, Needs, State
 from hdeeprm_like.engine.tables import RUNNING
 from hdeeprm_like.engine.waiting_queue import FEW, dequeue, draw, enqueue, select_job
@@ -19,7 +19,7 @@ few = st.sampled_from([0.0, 1.0, 2.0, 3.5])
 def test_every_order_serves_like_a_list_that_is_sorted_anew_whatever_leaves_in_between(asked, data):
     estimate, size, memory, bandwidth = zip(*asked, strict=True)
     workload = jobs(estimate=np.array(estimate), size=size, memory=memory, bandwidth=bandwidth)
-    orders = tuple((order, REQUESTED) for order in THESIS)
+    orders = THESIS.orders
     always = data.draw(st.integers(0, len(orders)), label="lists kept while few jobs wait")
     t = State(platform(), workload, needs=Needs(orders[:always], searched=orders[always:])).tables
     waiting, coming = set(), list(range(len(workload)))
@@ -63,7 +63,7 @@ def test_lists_that_readers_can_do_without_are_filled_when_many_jobs_wait_and_em
 
 
 def test_only_the_lists_of_policies_in_use_are_kept():
-    t = State(platform(), jobs(estimate=[3.0, 1.0]), policies=(JOB_POLICIES["shortest"], RANDOM_JOB)).tables
+    t = State(platform(), jobs(estimate=[3.0, 1.0]), needs=Needs(((SHORTEST, REQUESTED),))).tables
     for j in range(2):
         enqueue(t, j)
     assert t.waiting.lists["order"].tolist() == [JOB_POLICIES["shortest"]]

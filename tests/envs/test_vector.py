@@ -168,8 +168,9 @@ def test_threads_change_nothing():
 @pytest.mark.parametrize("preset", list(PRESETS))
 def test_a_run_that_begins_again_is_as_one_never_used(preset, clock):
     workload = made(np.random.default_rng(5))
-    used, fresh = (Runs(PRESETS[preset], CLUSTER, 1, clock, jobs=workload) for _ in range(2))
+    used, fresh = (Runs(PRESETS[preset], CLUSTER, 1, clock) for _ in range(2))
     for runs in (used, fresh):
+        runs.put(0, workload)
         runs.make_room(len(workload), int(workload.size.sum()))
     used.load(0, 3, len(workload) - 3, float(workload.submit[3]), 7, workload.limits())
     used.begin(np.array([0]))

@@ -166,7 +166,8 @@ def test_no_job_starts_after_its_guarantee_with_batsim(version, seeds, tmp_path)
         policy = baseline(policy.name.partition("+")[0] + "+bounded:0.1")
         ours = talk(cluster, policy, 3, exact, JobLimits(1e6, 24.0, 100.0, 1.0), codec=codec())
         assert play_on(ours, tmp_path)[1]
-        promised, rows = bundle_in(ours.system.actions._plans[1].guarantees, 0).promised, jobs_of(tmp_path / file)
+        bounds, rows = bundle_in(ours.system.actions._plans[1].guarantees, 0), jobs_of(tmp_path / file)
+        promised = bounds.jobs["promised"]
         late = [float(rows[job]["starting_time"] or "nan") - promised[row] for job, row in ours._rows.items()]
         assert np.nanmax(late) < 0.002, seed
 

@@ -16,7 +16,6 @@ from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES
 from hdeeprm_like.decision.policies.pairs import apply_pair
 from hdeeprm_like.engine.batsim_actors import way_to_master
 from hdeeprm_like.engine.lifecycle import log_blocked
-from hdeeprm_like.engine.numbers import FIRST
 from hdeeprm_like.engine.state import Commands, State
 from hdeeprm_like.engine.tables import COMPLETED, LOG_END, LOG_PSTATE, PSTATE_BITS, PSTATE_MASK, REJECTED
 from hdeeprm_like.engine.tasks import KILLED, SUCCESS, TASK, WALLTIME_REACHED
@@ -299,10 +298,11 @@ def test_a_simulation_without_a_log_gives_the_same_times():
 
 def test_a_job_policy_that_the_state_keeps_no_queue_for_is_an_error():
     cluster, workload = platform(), jobs(seconds=[1.0])
-    simulator = Simulator(State(cluster, workload, policies=(FIRST,)), workload)
+    actions = PolicyActions([("first", "high_gflops")])
+    simulator = Simulator(State(cluster, workload, needs=actions.needs), workload)
     with pytest.raises(ValueError, match="keeps no list of jobs"):
         list(run_policy(simulator, PolicyActions([("smallest", "high_gflops")])))
-    list(run_policy(simulator, PolicyActions([("first", "high_gflops")])))
+    list(run_policy(simulator, actions))
     assert simulator.unfinished == 0
 
 

@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small import jobs
+from small import jobs, scheduled
 
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.decision.actions import PolicyActions, policy_named
 from hdeeprm_like.errors import OptionsError
-from hdeeprm_like.run.schedules import run_to_end
 from hdeeprm_like.run.streamed import Stream, check_streams, parts_of
 
 
@@ -29,7 +28,7 @@ def drawn(seed, count, cores, span):
 def check_same(workload, cores, policy, clock, size):
     """Check that the schedule of jobs that come in parts is that of all at once; return the stream."""
     machine, actions = pool(cores), PolicyActions([policy_named(policy)])
-    whole = run_to_end(machine, workload, actions, clock, named=False, seed=3, epoch=100.0)
+    whole = scheduled(machine, workload, actions, clock, named=False, seed=3, epoch=100.0)
     stream = Stream(machine, parts_of(workload, size), policy_named(policy), clock, seed=3, epoch=100.0)
     found = np.concatenate(list(stream.ended()))
     tasks = whole.simulation.tasks
@@ -102,10 +101,10 @@ def test_who_tried_jobs_in_vain_does_not_take_later_ones_for_those():
 @pytest.mark.parametrize("policy", ["random-random", "random-high_cores", "first-random"])
 def test_random_policies_draw_the_same_where_cores_are_counted(policy):
     workload, actions = drawn(5, 60, 12, 60), PolicyActions([policy_named(policy)])
-    named = run_to_end(pool(12), workload, actions, "textbook", seed=3, epoch=100.0).simulation.tasks["start"]
+    named = scheduled(pool(12), workload, actions, "textbook", seed=3, epoch=100.0).simulation.tasks["start"]
     counted = check_same(workload, 12, policy, "textbook", 7)
     assert counted.simulator.state.named is False
-    whole = run_to_end(pool(12), workload, actions, "textbook", named=False, seed=3, epoch=100.0)
+    whole = scheduled(pool(12), workload, actions, "textbook", named=False, seed=3, epoch=100.0)
     assert whole.simulation.tasks["start"].tolist() == named.tolist()
 
 

@@ -165,11 +165,13 @@ def test_a_machine_whose_parts_do_not_fit_together_fails(change, told):
 
 def test_another_future_has_the_same_past_and_the_same_requests_to_come():
     from hdeeprm_like.decision.actions import PolicyActions, policy_named
+    from hdeeprm_like.engine.state import State
     from hdeeprm_like.run.schedules import run_to_end
 
     machine = pool(32)
     jobs = drawn_jobs(machine, 50, 1)
-    simulator = run_to_end(machine, jobs, PolicyActions([policy_named("sjf+easy")]), "textbook", log=True)
+    policies = PolicyActions([policy_named("sjf+easy")])
+    simulator = run_to_end(State(machine, jobs, needs=policies.needs), policies, "textbook")
     run, cut = run_of(simulator, 0, 0.0), float(jobs.submit[20])
     other = another_future(jobs, run, cut, seed=1)
     assert other.size[:21].tolist() == jobs.size[:21].tolist()

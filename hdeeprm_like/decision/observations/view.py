@@ -25,7 +25,7 @@ from hdeeprm_like.decision.rates import Rates
 from hdeeprm_like.decision.window.arrays import Window
 from hdeeprm_like.decision.window.window import JobWindow
 from hdeeprm_like.engine.bundles import Bundle, part
-from hdeeprm_like.engine.compiled import callback, compiled, entry, inlined
+from hdeeprm_like.engine.compiled import callback, entry, inlined
 from hdeeprm_like.engine.dispatch import by_number, check_names
 from hdeeprm_like.engine.numbers import REQUESTED
 from hdeeprm_like.engine.state import Needs, State
@@ -48,10 +48,7 @@ WITH_WAITS = {one.name: with_waits(one) for one in OBSERVATIONS.values() if not 
 NUMBERED: tuple[Observation, ...] = (*OBSERVATIONS.values(), *WITH_WAITS.values())  # by VIEW.kind
 
 
-@compiled
-@by_number("kind", {number: one.write for number, one in enumerate(NUMBERED)})
-def write_kind(tables: Tables, window: Window, view: ViewArrays, out: Floats, kind: int) -> None:
-    """Write an observation of some kind."""
+write_kind = by_number({number: one.write for number, one in enumerate(NUMBERED)})
 
 
 @callback
@@ -62,7 +59,7 @@ def write_view(tables: Tables, window: Window, view: ViewArrays, out: Float32s) 
     if len(view.rate_times) > 0:
         end -= 2 + 2 * len(view.rates[0])
         write_hours(tables, view, out, end)
-    write_kind(tables, window, view, part(out, 0, end), view.params[0].kind)
+    write_kind(view.params[0].kind, tables, window, view, part(out, 0, end))
 
 
 def needs_of_view(observation: Observation, limits: JobLimits) -> Needs:

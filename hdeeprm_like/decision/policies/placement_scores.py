@@ -1,7 +1,6 @@
 """Choice of the cores of a job by a placement score (`decision.score_files`): the smallest score is first.
 
-A search computes the score once for each class of idle processors and once for each processor in use: it descends
-``Tables.tree`` and passes over places whose processors are all idle and of a class that has been scored.
+A search computes the score once for each class of idle processors and once for each processor in use.
 """
 
 import numpy as np
@@ -14,14 +13,14 @@ from hdeeprm_like.decision.policies.knowledge import Knowledge
 from hdeeprm_like.decision.policies.placing import FIXED, Placing
 from hdeeprm_like.decision.policies.scores import F_PLACEMENT
 from hdeeprm_like.decision.score_files import CORE_FEATURES, JOB_FEATURES
-from hdeeprm_like.engine.allocation import close_choice, note_before, take_cores
+from hdeeprm_like.engine.allocation import close_choice
 from hdeeprm_like.engine.compiled import callback, compiled, inlined
 from hdeeprm_like.engine.dispatch import check_names, numbered
 from hdeeprm_like.engine.lifecycle import OVER
 from hdeeprm_like.engine.numbers import FIRST_FIT
-from hdeeprm_like.engine.processor_index import has_tree, rank
 from hdeeprm_like.engine.processor_keys import places
-from hdeeprm_like.engine.tables import CORES, WIDTH, Tables
+from hdeeprm_like.engine.processor_search import pick, roomy_processors, take_cores
+from hdeeprm_like.engine.tables import CORES, Tables
 
 CHANGING = range(FIXED, 15)  # behind those that never change
 (
@@ -159,39 +158,13 @@ def note_if_best(placing: Placing, p: int, taken: int, score: float) -> None:
 @compiled
 def find_best(tables: Tables, placing: Placing, j: int) -> None:
     """Find the processor of smallest score for a job, and its cores; write them to ``Placing.search``."""
-    search, memory, top = placing.search[0], tables.jobs[j].memory, len(tables.levels) - 1
-    level, place = top, 0
+    search = placing.search[0]
     search.processor, search.cores, search.least = -1, 0, np.inf
     for kind in range(len(placing.seen)):
         placing.seen[kind] = 0
-    while True:
-        row, i = tables.levels[level] + place // WIDTH, place % WIDTH
-        if may_offer(tables, row, i, memory):
-            if level == 0:
-                try_processor(tables, placing, j, place)
-            elif not is_seen(tables, placing, row, i):
-                level, place = level - 1, place * WIDTH
-                continue
-        place += 1
-        while place % WIDTH == 0:  # the whole group has been scanned
-            if level == top:
-                return
-            level, place = level + 1, place // WIDTH
-
-
-@inlined
-def may_offer(tables: Tables, row: int, i: int, memory: float) -> bool:
-    """Return whether the processors at a place of the tree may have a free core with this memory (MB)."""
-    if has_tree(tables):
-        return bool(tables.tree[row].cores[i] > 0 and tables.tree[row].most[i] >= memory)
-    return bool(i < len(tables.loads) and tables.loads[i].free > 0)
-
-
-@inlined
-def is_seen(tables: Tables, placing: Placing, row: int, i: int) -> bool:
-    """Return whether all processors at a place of the tree are idle and of a class that has been scored."""
-    kind = placing.uniform[row, i]
-    return bool(kind >= 0 and tables.tree[row].cores[i] == placing.whole[row, i] and placing.seen[kind] == 1)
+    for p in roomy_processors(tables, 0, len(tables.words)):
+        if tables.loads[p].free > 0:
+            try_processor(tables, placing, j, p)
 
 
 @compiled
@@ -218,11 +191,8 @@ def place_by_score(tables: Tables, knowledge: Knowledge, k: int, j: int) -> int:
         p = search.processor
         if p < 0:
             break
-        if tables.loads[p].picked == 0:
-            note_before(tables, picks, p)
-            picks += 1
-        search.wanted -= take_cores(tables, FIRST_FIT, j, p, -1, search.cores)
-        rank(tables, p)
+        picks = pick(tables, picks, p)
+        search.wanted -= take_cores(tables, j, p, search.cores)
         search.slowest = min(search.slowest, tables.processors[p].flops[P0])
         if tables.clock[0].whole == 1:
             search.only = tables.processors[p].node

@@ -9,13 +9,11 @@ from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.decision.score_files import CORE_FEATURES, JOB_FEATURES
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.state import State
-from hdeeprm_like.engine.tables import WIDTH, Tables
 from hdeeprm_like.types import Floats, Ints, Records
 
 CORE = {name: number for number, name in enumerate(CORE_FEATURES)}
 JOB = {name: number for number, name in enumerate(JOB_FEATURES)}
 FIXED = 5  # the first so many features of cores never change: those of a class of processors
-SEVERAL = -1  # in place of a class, for processors of several
 
 PLACEMENT = np.dtype([("estimates", "i8")], align=True)  # 1 if the score uses the run time
 SEARCH = np.dtype(
@@ -32,16 +30,14 @@ SEARCH = np.dtype(
 MEAN = np.dtype([("watts", "f8"), ("memory", "f8"), ("bandwidth", "f8")], align=True)  # W, MB, GB/s of the mean core
 
 
-class Placing(Bundle, shared=("rows", "mean", "weights", "classes", "fixed", "uniform", "whole")):
-    """The placement scores of K baselines; C features of cores, F of jobs, P processors, G groups, L classes.
+class Placing(Bundle, shared=("rows", "mean", "weights", "classes", "fixed")):
+    """The placement scores of K baselines; C features of cores, F of jobs, P processors, L classes.
 
     Processors are of one class if all that never changes about them is equal.
 
     Attributes:
         rows: (K,) PLACEMENT. mean: (1,) MEAN. weights: (K * C, F).
         classes: (P,) class of each processor. fixed: (L, FIXED) features of cores that never change.
-        uniform: (G, WIDTH) the class of the processors at a place of ``Tables.tree`` if all are of one class and nodes
-            lie entirely within or without, else SEVERAL. whole: (G, WIDTH) cores at that place.
         job: (F,) scratch: features of a job. weighed: (C,) scratch: what features of cores weigh for it.
         cores: (C,) scratch: features of cores. seen: (L,) scratch: 1 if an idle processor of the class was scored.
         search: (1,) SEARCH.
@@ -52,8 +48,6 @@ class Placing(Bundle, shared=("rows", "mean", "weights", "classes", "fixed", "un
     weights: Floats
     classes: Ints
     fixed: Floats
-    uniform: Ints
-    whole: Ints
     job: Floats
     weighed: Floats
     cores: Floats
@@ -70,26 +64,21 @@ def new_placing(state: State | None, baselines: Sequence[Baseline]) -> Placing:
             rows[k]["estimates"] = "trusted_log_time" in placement.looks
             for cores, job, weight in placement.weights:
                 weights[k * len(CORE) + CORE[cores], JOB[job]] = weight
-    mean, groups = np.zeros(1, MEAN), 0
+    mean = np.zeros(1, MEAN)
     classes: Ints = np.zeros(0, np.int64)
     fixed: Floats = np.zeros((0, FIXED))
     if state is not None and any(placement is not None for placement in placements):
-        platform, groups = state.platform, int(state.tables.levels[-1]) + 1
+        platform = state.platform
         classes, fixed = classes_of(platform)
         mean["watts"] = np.average(platform.processor_watts[:, 0], weights=platform.processor_cores)
         mean["memory"] = np.sum(platform.node_memory) / platform.cores
         mean["bandwidth"] = np.sum(platform.processor_bandwidth) / platform.cores
-    uniform, whole = np.full((groups, WIDTH), SEVERAL), np.zeros((groups, WIDTH), np.int64)
-    if state is not None and groups:
-        write_groups(state.tables, classes, state.platform.processor_cores, uniform, whole)
     return Placing(
         rows=rows,
         mean=mean,
         weights=weights,
         classes=classes,
         fixed=fixed,
-        uniform=uniform,
-        whole=whole,
         job=np.zeros(len(JOB)),
         weighed=np.zeros(len(CORE)),
         cores=np.zeros(len(CORE)),
@@ -131,17 +120,3 @@ def classes_of(platform: Platform) -> tuple[Ints, Floats]:
         ]
     )
     return classes.reshape(-1).astype(np.int64), np.ascontiguousarray(features[first])
-
-
-def write_groups(tables: Tables, classes: Ints, cores: Ints, uniform: Ints, whole: Ints) -> None:
-    """Write the class and the cores of the processors at each place of ``Tables.tree``."""
-    nodes, count, width = tables.processors["node"], len(classes), 1
-    for first in tables.levels.tolist():
-        for place in range(-(-count // width)):
-            begin, end = place * width, min((place + 1) * width, count)
-            group, i = first + place // WIDTH, place % WIDTH
-            whole[group, i] = cores[begin:end].sum()
-            cut = (begin > 0 and nodes[begin] == nodes[begin - 1]) or (end < count and nodes[end] == nodes[end - 1])
-            if not cut and (classes[begin:end] == classes[begin]).all():
-                uniform[group, i] = classes[begin]
-        width *= WIDTH

@@ -5,6 +5,8 @@ Orders that do not change are kept sorted as jobs arrive and leave, see ``engine
 
 from collections.abc import Callable
 
+import numpy as np
+
 from hdeeprm_like.decision.policies.history import ANY, History, begin_reading, read_change
 from hdeeprm_like.decision.policies.knowledge import Knowledge, assumed_time
 from hdeeprm_like.engine.compiled import callback, compiled, inlined
@@ -12,7 +14,7 @@ from hdeeprm_like.engine.dispatch import by_number, check_numbers
 from hdeeprm_like.engine.job_keys import KEYS, lasting_key, unicep, wfp3
 from hdeeprm_like.engine.job_lists import entries_of
 from hdeeprm_like.engine.job_sorting import sort_by_keys
-from hdeeprm_like.engine.numbers import BY_SCORE, MULTIFACTOR, ORDERS, UNICEP, WFP3, XFACTOR
+from hdeeprm_like.engine.numbers import BY_SCORE, FIRST_CHANGING, MULTIFACTOR, ORDERS, UNICEP, WFP3, XFACTOR
 from hdeeprm_like.engine.tables import ENDED, KIND_BITS, KIND_MASK, STARTED, Tables
 
 DAY = 86400.0  # s
@@ -69,15 +71,19 @@ CHANGING_KEYS: dict[int, Callable[[Tables, Knowledge, float, int, float], float]
 check_numbers("orders", ORDERS, {*KEYS, *CHANGING_KEYS}, "decision.policies.priorities.CHANGING_KEYS", BY_SCORE)
 
 
+key_now = by_number(CHANGING_KEYS, otherwise=np.inf)
+
+
 @compiled
-@by_number("order", CHANGING_KEYS)
 def changing_key(tables: Tables, knowledge: Knowledge, order: int, time: float, j: int, used: float) -> float:
     """Return the key of a job now.
 
     Args:
         time: s, assumed run time. used: sum of the usage of all users.
     """
-    return lasting_key(tables, order, time, j)
+    if order < FIRST_CHANGING:
+        return lasting_key(tables, order, time, j)
+    return key_now(order, tables, knowledge, time, j, used)
 
 
 @compiled

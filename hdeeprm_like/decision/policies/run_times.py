@@ -163,11 +163,13 @@ def describe_for_trees(tables: Tables, history: History, f: Floats, j: int) -> N
     f[T_CLASS_RUNNING], f[T_CLASS_WAITING] = np.log1p(float(group.running)), np.log1p(float(group.waiting))
 
 
+prediction_of = by_number(PREDICTIONS)
+
+
 @inlined
-@by_number("times", PREDICTIONS)
 def prediction(tables: Tables, history: History, times: int, j: int) -> float:
     """Return the predicted run time of a waiting job in s; numbers from LEARNED on are learned predictors."""
-    return float(learned_time(tables, history, times, j))
+    return learned_time(tables, history, times, j) if times >= LEARNED else prediction_of(times, tables, history, j)
 
 
 @compiled

@@ -7,6 +7,7 @@ import numpy as np
 
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.decision.actions import PolicyActions, policy_named
+from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import CheckError, HDeepRMError
 from hdeeprm_like.formats.any_platform import AnyPlatform, platform_from
 from hdeeprm_like.formats.open import load_platform, write
@@ -99,7 +100,8 @@ def check_files(machine: Platform) -> str:
 def check_runs(machine: Platform) -> float:
     """Refuse a machine on which jobs are lost or energy does not add up; return the J of the run."""
     jobs = drawn_jobs(machine, JOBS, 1)
-    simulator = run_to_end(machine, jobs, PolicyActions([policy_named("fcfs+easy")]), "textbook", log=True)
+    policies = PolicyActions([policy_named("fcfs+easy")])
+    simulator = run_to_end(State(machine, jobs, needs=policies.needs), policies, "textbook")
     run = run_of(simulator, 0, 0.0)
     check_nothing_lost(machine, jobs, run)
     check_conservation(machine, jobs, run)

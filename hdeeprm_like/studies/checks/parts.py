@@ -16,6 +16,7 @@ from hdeeprm_like.decision.agent_names import Trained, agent_named
 from hdeeprm_like.decision.policy_words import AGENT
 from hdeeprm_like.decision.presets import PRESETS, Space
 from hdeeprm_like.decision.system import Agent
+from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import CheckError, HDeepRMError, OptionsError, did_you_mean
 from hdeeprm_like.formats.any_platform import AnyPlatform, platform_from
 from hdeeprm_like.run.python_loop import Play
@@ -87,7 +88,8 @@ def check_policy(
     def play(machine: Platform, jobs: Workload, seed: int) -> Run:
         began = time.perf_counter()
         with answering():
-            simulator = run_to_end(machine, jobs, PolicyActions([chosen]), clock, seed=seed, log=True)
+            policies = PolicyActions([chosen])
+            simulator = run_to_end(State(machine, jobs, seed, needs=policies.needs), policies, clock)
         return run_of(simulator, len(jobs), time.perf_counter() - began)
 
     machines = [platform_from(POOL), small_machine()] if platform is None else [platform_from(platform)]

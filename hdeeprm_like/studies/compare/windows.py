@@ -11,6 +11,7 @@ from hdeeprm_like.decision.agent_names import Trained
 from hdeeprm_like.decision.compared_policies import Paired, Policy, Recorded
 from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.engine.job_rows import countable
+from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats.windows import Window
 from hdeeprm_like.run.schedules import jobs_that_ran, run_to_end, schedule_of
@@ -61,16 +62,9 @@ def schedule(
         and streams(policy, clock)
     ):
         return in_parts(machine, window, policy, clock)
-    simulator = run_to_end(
-        machine,
-        jobs,
-        PolicyActions([actions]),
-        clock,
-        named=clock == "batsim" or not countable(machine, jobs),
-        epoch=window.epoch,
-        whole=whole,
-    )
-    return finished(simulator, window, machine, policy)
+    named, policies = clock == "batsim" or not countable(machine, jobs), PolicyActions([actions])
+    state = State(machine, jobs, log=False, whole=whole, named=named, needs=policies.needs, epoch=window.epoch)
+    return finished(run_to_end(state, policies, clock), window, machine, policy)
 
 
 def in_parts(machine: Platform, window: Window, policy: Baseline, clock: Clock) -> Schedule:

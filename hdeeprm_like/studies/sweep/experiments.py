@@ -116,6 +116,7 @@ def launched(task: Task, folder: Path) -> dict[str, float]:
     """Return the figures of a simulation as ``launch`` runs it."""
     from hdeeprm_like.cluster.schedule import figures
     from hdeeprm_like.decision.actions import PolicyActions, policy_named
+    from hdeeprm_like.engine.state import State
     from hdeeprm_like.refusals import LAUNCH as CASE
     from hdeeprm_like.run.schedules import jobs_that_ran, run_to_end, schedule_of
 
@@ -124,14 +125,8 @@ def launched(task: Task, folder: Path) -> dict[str, float]:
     jobs = json.dumps({key: value for key, value in content.items() if key not in WHO})
     experiment = replace(inputs_of_launch(jobs, Path(task.content["file"])), options=options)
     policies = PolicyActions([policy_named(options.classic_policy, CASE)])
-    simulator = run_to_end(
-        experiment.platform,
-        experiment.workload,
-        policies,
-        "batsim",
-        seed=experiment.policy_seed,
-        whole=options.whole,
-    )
+    how = {"seed": experiment.policy_seed, "whole": options.whole, "needs": policies.needs, "log": False}
+    simulator = run_to_end(State(experiment.platform, experiment.workload, **how), policies, "batsim")
     ran = jobs_that_ran(simulator)
     if not ran.any():
         raise WorkloadError(f"none of {len(ran)} jobs fits {experiment.platform_path}, so none has run")

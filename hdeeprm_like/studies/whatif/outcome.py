@@ -16,6 +16,7 @@ from hdeeprm_like.decision.policies.limit_rows import JOB_LIMITS
 from hdeeprm_like.decision.policies.preemption_rows import PREEMPTION, SUSPEND
 from hdeeprm_like.decision.policies.slurm_settings import END_LATENCY, TICK
 from hdeeprm_like.engine.job_rows import countable
+from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import OptionsError, WorkloadError
 from hdeeprm_like.run.schedules import run_to_end
 from hdeeprm_like.run.simulator import Simulator
@@ -149,8 +150,9 @@ def simulate(
     settings = {} if machine.partitions is None else machine.partitions.settings
     linger = float(settings.get(END_LATENCY, 0.0))
     jobs = replace(log.jobs, delay=log.jobs.delay + linger)
-    named = not countable(machine, jobs)
-    simulator = run_to_end(machine, jobs, PolicyActions([policy]), "textbook", named=named, epoch=log.epoch)
+    named, policies = not countable(machine, jobs), PolicyActions([policy])
+    state = State(machine, jobs, log=False, named=named, needs=policies.needs, epoch=log.epoch)
+    simulator = run_to_end(state, policies, "textbook")
     tasks = simulator.simulation.tasks
     ran = np.isfinite(tasks["finish"])
     start, finish, run = (np.full(len(whole), np.nan) for _ in range(3))

@@ -9,6 +9,7 @@ import numpy as np
 from hdeeprm_like.cluster.metrics import load
 from hdeeprm_like.cluster.schedule import Schedule, figures
 from hdeeprm_like.decision.actions import PolicyActions, policy_named
+from hdeeprm_like.engine.state import State
 from hdeeprm_like.experiment import Experiment, Overrides, load_experiment
 from hdeeprm_like.formats.shipped import examples_folder
 from hdeeprm_like.launch.drivers import Classic
@@ -47,7 +48,8 @@ def play(experiment: Experiment) -> Played:
     """Run an experiment of a policy pair to its end."""
     policies = PolicyActions([policy_named(experiment.options.classic_policy)])
     jobs = experiment.workload
-    simulator = run_to_end(experiment.platform, jobs, policies, "batsim", seed=experiment.policy_seed, log=True)
+    state = State(experiment.platform, jobs, experiment.policy_seed, needs=policies.needs)
+    simulator = run_to_end(state, policies, "batsim")
     schedule = schedule_of(simulator, jobs)
     return Played(simulator, schedule, figures(schedule))
 

@@ -17,6 +17,7 @@ from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.agent_names import Trained
 from hdeeprm_like.decision.names import baseline
+from hdeeprm_like.engine.state import State
 from hdeeprm_like.formats.open import load_platform, write_jobs
 from hdeeprm_like.jobs_in_files import jobs_in
 from hdeeprm_like.results.pictures import LIGHT_BOXES, picture
@@ -103,7 +104,9 @@ def of_days(play: Callable[..., dict[str, float]], machine: Platform, days: list
 
 def by_baseline(machine: Platform, jobs: Workload, name: str) -> dict[str, float]:
     """Return wait and utilization of a day, each job whole on one machine."""
-    simulator = run_to_end(machine, jobs, PolicyActions([baseline(name)]), "textbook", whole=True)
+    policies = PolicyActions([baseline(name)])
+    state = State(machine, jobs, log=False, whole=True, needs=policies.needs)
+    simulator = run_to_end(state, policies, "textbook")
     assert jobs_that_ran(simulator).all(), name
     return row_of(schedule_of(simulator, jobs))
 
