@@ -17,7 +17,7 @@ from hdeeprm_like.formats.archive import Origin, fetch_trace
 
 ROOT = Path(__file__).parents[2]
 GAIA = (ROOT / "workloads" / "gaia.swf.gz").read_bytes()
-OTHER = gzip.compress(b"; Version: 2.2\n1 0 -1 5 1 -1 -1 -1 -1 -1 1 -1 -1 -1 -1 -1 -1 -1\n")
+OTHER = gzip.compress(b"; Version: 2.2\n1 0 -1 5 1 -1 -1 -1 -1 -1 1 -1 -1 -1 -1 -1 -1 -1\n", mtime=0)
 
 
 @contextmanager
