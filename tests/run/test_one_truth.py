@@ -14,16 +14,19 @@ from batsim_talk import (
     jobs_of,
     play_on_server,
     play_on_server5,
+    server_options,
     talk,
     write_inputs,
 )
-from changing_speeds import difference, write_world
+from changing_speeds import difference, played, write_world
 from random_worlds import world
 from small import jobs, platform
 
 from hdeeprm_like.batsim.codec4 import Codec4
 from hdeeprm_like.batsim.codec5 import Codec5
 from hdeeprm_like.batsim.session import Conversation
+from hdeeprm_like.batsim_server.server import Server
+from hdeeprm_like.batsim_server.simulation import Simulation
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.cluster.workload import JobLimits
 from hdeeprm_like.decision.actions import PolicyActions
@@ -131,6 +134,30 @@ def meddled(seed, folder):
 )
 def test_worlds_of_ties_are_the_same_with_the_server(seeds, tmp_path):
     assert {seed: found for seed in seeds if (found := difference(*world(seed), tmp_path))} == {}
+
+
+LATE = 2_000_165.0  # s; a nanosecond is four steps of the clock there
+
+
+def late(seed):
+    """A world of few jobs whose submissions and ends meet within some steps of the clock, far from its begin."""
+    dice = random.Random(seed)
+    count = dice.choice([4, 5, 6, 8])
+    gaps = [dice.choice([0.0, 0.5, 1.0, 1.0, 5.5, 1e-9, 2e-9, 5.5 - 1e-9]) for _ in range(count)]
+    delay = [dice.choice([5.5, 5.5, 1.0, -1.0]) for _ in range(count)]  # the last one: work without operations
+    cluster = platform((1000.0, [(2, 1.0, 100.0, 10.0)]))
+    return cluster, jobs(np.cumsum([LATE, *gaps[1:]]), seconds=0.0, estimate=10.0, delay=delay)
+
+
+def test_jobs_that_meet_late_begin_when_they_do_on_the_server_to_the_last_bit(tmp_path):
+    for seed in range(150):
+        cluster, workload, content = write_world(*late(seed), tmp_path)
+        simulator = played(cluster, workload, "fcfs")
+        conversation = talk(cluster, baseline("fcfs"), 3, {"w0": content["profiles"]})
+        simulation = Simulation(server_options(tmp_path))
+        theirs = dict(simulation.jobs)
+        assert Server(simulation, lambda text, one=conversation: one.answer(text).encode()).run()
+        assert [theirs[name].start for name in workload.ids] == simulator.simulation.tasks["start"].tolist(), seed
 
 
 @pytest.mark.parametrize("seeds", [range(10), pytest.param(range(10, 400), marks=pytest.mark.slow)], ids=str)
