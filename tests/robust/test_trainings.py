@@ -43,7 +43,7 @@ def test_a_training_killed_right_after_its_first_checkpoint_keeps_the_first_eval
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr("hdeeprm_like.learning.training._Training.update", kill)
+        patch.setattr("hdeeprm_like.learning.training.Training.update", kill)
         with pytest.raises(Killed):
             trained(tmp_path / "cut")
     trained(tmp_path / "cut", resume=True)
