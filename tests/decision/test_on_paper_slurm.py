@@ -21,6 +21,12 @@ def test_two_passes_are_as_far_apart_as_the_least_interval_says(gap, expected):
     assert found == pytest.approx(expected)
 
 
+@pytest.mark.parametrize(("most", "expected"), [(0, [0, 0, 0, 7, 9]), (1, [0, 7, 9, 100, 107]), (2, [0, 0, 7, 7, 9])])
+def test_a_pass_starts_no_more_jobs_than_it_may(most, expected):
+    # it looks when jobs come or end, and cores are free for all; 0 is no limit
+    assert starts([0, 0, 0, 7, 9], 100.0, 8, {"sched_max_job_start": most}) == pytest.approx(expected)
+
+
 @pytest.mark.parametrize(("more", "expected"), [({}, [0, 11, 16]), ({"Epilog": "/clean"}, [0, 10.5, 15.5])])
 def test_the_end_of_an_epilog_asks_for_a_pass_at_once_and_another_end_for_one_at_the_next_second(more, expected):
     assert starts([0, 1, 1], [10.5, 5, 5], 1, **more) == pytest.approx(expected)

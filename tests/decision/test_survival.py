@@ -15,8 +15,9 @@ from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.decision.policies import estimates as made
 from hdeeprm_like.decision.policies import survival as model
-from hdeeprm_like.decision.policies.history import read_history
+from hdeeprm_like.decision.policies.history import OF_SURVIVAL, read_history
 from hdeeprm_like.decision.policies.plans import new_plans
+from hdeeprm_like.decision.policies.run_times import bring_outlook
 from hdeeprm_like.engine.state import Instant, State
 
 ONE, FOUR = cores(1), cores(4)
@@ -134,13 +135,13 @@ def test_the_model_is_what_plain_python_makes_of_the_same_past():
         shares[int(0.5 + math.log(request / run_time) / 0.3)] += 1
     past = [(25.0, 900.0, 1, 2.0, 0), (20.0, 300.0, 2, 1.0, 1)]
     expected = modelled(past, [(50.0, 900.0, 1, 0.0, 0)], (900.0, 1, 50.0, 1), shares)
-    model.bring_survival(state.tables, history, 3)
+    bring_outlook(state.tables, history, OF_SURVIVAL, 3)
     masses, logs = history.bins[:, model.MASS], history.bins[:, model.LOG_TIME]
     assert {b: (masses[b], logs[b]) for b in expected} == {
         b: pytest.approx(one, rel=1e-9) for b, one in expected.items()
     }
     assert masses.sum() == pytest.approx(1.0)
-    outlook = history.outlooks[1, 3]
+    outlook = history.outlooks[OF_SURVIVAL, 3]
     mean = sum(mass * log for mass, log in expected.values())
     assert outlook["log_time"] == pytest.approx(mean)
     assert outlook["time"] == pytest.approx(sum(mass * math.exp(log) for mass, log in expected.values()))
