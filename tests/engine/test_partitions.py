@@ -11,6 +11,7 @@ from small import jobs, partitions_of, platform, run_baseline
 from hdeeprm_like.cluster.partitions import Demand, demands_of, has_features, no_demands
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import baseline
+from hdeeprm_like.engine.node_places import find_rooms
 from hdeeprm_like.engine.node_sets import NumberedSets, most_cores
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import OptionsError, PlatformError, WorkloadError
@@ -156,3 +157,16 @@ def test_all_recordings_are_of_60_to_200_jobs(tmp_path):
         found = recording(name, tmp_path)
         assert 60 <= len(found.jobs) <= 200
         assert (found.start >= found.jobs.submit).all()
+
+
+@pytest.mark.parametrize(
+    ("cores", "allowed", "left"), [((2, 2, 4), (1, 1, 1), [0, 0, 4]), ((4, 2, 4), (0, 1, 1), [0, 0, 4])]
+)
+def test_the_smallest_nodes_are_left_out_as_long_as_enough_others_are_left(cores, allowed, left):
+    nodes = [(1000.0, [(count, 1.0, 4.0, 10.0)]) for count in cores]
+    machine = replace(platform(*nodes), partitions=partitions_of({"all": [True] * 3}))
+    tables = State(machine, jobs(size=4)).tables
+    sets = tables.node_sets
+    sets.allowed[:], sets.cores[:], sets.memory[:] = allowed, cores, 1000.0  # what is free there
+    assert find_rooms(tables, 0, 0, 1) == 2
+    assert sets.room.tolist() == left
