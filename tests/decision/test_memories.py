@@ -2,7 +2,7 @@
 
 import pytest
 from on_paper import cores
-from small import jobs
+from small import jobs, platform
 
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import baseline
@@ -25,16 +25,21 @@ def test_two_baselines_of_a_mode_have_two_memories():
     assert bundle_in(plans.memories, 1).start[1] == -1.0
 
 
+@pytest.mark.parametrize(("nodes", "words"), [(64, 1), (65, 2)])
+def test_the_nodes_of_a_guarantee_are_bits_of_words(nodes, words):
+    policy = baseline("sjf+bounded")
+    machine = platform(*[(1000.0, [(1, 1.0, 4.0, 10.0)])] * nodes)
+    state = State(machine, jobs(), needs=PolicyActions([policy]).needs)
+    bounds = bundle_in(new_baselines(state, [policy]).guarantees, 0)
+    assert bounds.spans.nodes.shape == (1, words)
+
+
 def test_room_for_more_jobs_keeps_what_a_baseline_remembers():
     state, policies = state_for("sjf+conservative", "sjf+bounded")
     plans = new_baselines(state, policies)
     memory, bounds = bundle_in(plans.memories, 0), bundle_in(plans.guarantees, 1)
-    memory.start[1], memory.profile.slices["free"][2], bounds.jobs["promised"][0], bounds.spans.nodes[1] = (
-        7.0,
-        3,
-        9.0,
-        5,
-    )
+    memory.start[1], memory.profile.slices["free"][2] = 7.0, 3
+    bounds.jobs["promised"][0], bounds.spans.nodes[1] = 9.0, 5
     state.tables.jobs = longer(state.tables.jobs, 50)
     make_room(plans, state, policies)
     assert memory.start.tolist() == [-1.0, 7.0, *[-1.0] * 48]
