@@ -575,11 +575,16 @@ def test_a_trace_that_does_not_tell_its_machine_is_refused(trace, tmp_path):
     [
         ({"pictures": ["png"]}, "compare: pictures need output, the folder to draw them into"),
         ({"pictures": ["jpg"], "output": "out"}, "a picture is saved as .png, .svg or .pdf, not .jpg"),
+        ({"pictures": ["png"], "output": "out", "style": "papr"}, "did you mean 'paper'"),
     ],
 )
-def test_python_needs_a_folder_and_a_format_for_pictures(trace, how, message):
+def test_python_needs_a_folder_a_format_and_a_style_for_pictures_before_it_compares(
+    trace, tmp_path, monkeypatch, how, message
+):
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(OptionsError, match=re.escape(message)):
         hl.compare(trace, ["fcfs"], "2x20", **how)
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("clock", ["textbook", "one-by-one"])

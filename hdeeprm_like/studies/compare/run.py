@@ -53,8 +53,14 @@ def run_comparison(
         The summary and the tests, see `statistics`.
 
     Raises:
-        HDeepRMError: the trace cannot be used, or the folder holds another comparison.
+        HDeepRMError: the trace cannot be used, the folder holds another comparison, or a format or style is unknown.
     """
+    if pictures:
+        from hdeeprm_like.results.pictures import Look, check_format
+
+        Look(style=style or "screen")
+        for suffix in pictures:
+            check_format(output / f"{BOXES}.{suffix}")
     reference = None if comparison.reference is None else reference_named(comparison.reference, comparison.policies)
     inputs = inputs_of(comparison)
     record = description(inputs) | {SHOWN: {"figures": comparison.shown, "style": style}}
