@@ -1,7 +1,8 @@
 """Reservations of whole nodes for spans of time; with partitions, what is free on nodes and may be had beside these.
 
 Baselines on platforms with partitions make such reservations again at each pass over the queue (`node_plans`);
-guaranteed starts keep them (`guaranteed_nodes`).
+guaranteed starts keep them (`guaranteed_nodes`). They stand apart from `node_profile`, which reserves single cores of
+nodes: whole nodes leave less to others, so with either in the place of the other different jobs would start.
 """
 
 import numpy as np
