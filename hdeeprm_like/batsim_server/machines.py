@@ -7,8 +7,7 @@ from typing import Any
 from hdeeprm_like.batsim_server.energy import EnergyMeter
 from hdeeprm_like.batsim_server.sharing import Constraint
 from hdeeprm_like.errors import OptionsError
-from hdeeprm_like.formats.simgrid_hosts import Host
-from hdeeprm_like.formats.simgrid_xml import SimgridPlatform
+from hdeeprm_like.formats.simgrid_hosts import Host, SimgridPlatform
 from hdeeprm_like.results.batsim_files import EnergyRow, MachineStateRow, PstateRow, interval_set
 
 

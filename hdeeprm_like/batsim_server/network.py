@@ -2,7 +2,7 @@
 
 from hdeeprm_like.batsim_server.machines import Machines
 from hdeeprm_like.batsim_server.sharing import Constraint, Work
-from hdeeprm_like.formats.simgrid_xml import SimgridPlatform
+from hdeeprm_like.formats.simgrid_hosts import SimgridPlatform
 from hdeeprm_like.formats.simgrid_zones import Link
 
 

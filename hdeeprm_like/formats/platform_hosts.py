@@ -34,8 +34,8 @@ from hdeeprm_like.formats.partitions_json import read_partitions
 from hdeeprm_like.formats.platform_json import MOST_CORES
 from hdeeprm_like.formats.platform_properties import CORE_SIGN, PREFIX, SPEED, WATTS, platform_from_properties
 from hdeeprm_like.formats.platform_xml import LIMITER, MASTER, MASTER_LINK, PARTITIONS, POWER_CAP, TOPOLOGY
-from hdeeprm_like.formats.simgrid_hosts import Host, speeds_of
-from hdeeprm_like.formats.simgrid_xml import SimgridPlatform, read_simgrid_xml
+from hdeeprm_like.formats.simgrid_hosts import Host, SimgridPlatform, speeds_of
+from hdeeprm_like.formats.simgrid_xml import read_simgrid_xml
 from hdeeprm_like.formats.simgrid_zones import LOOPBACK_BANDWIDTH, Link, loopback
 from hdeeprm_like.values import UTMOST, Number
 

@@ -1,10 +1,11 @@
-"""Hosts of SimGrid platforms: speeds in their P-states, and what their properties say about power and sleep."""
+"""A SimGrid platform and its hosts: speeds in P-states, and what their properties say about power and sleep."""
 
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from hdeeprm_like.cluster.units import AMOUNT, SPEEDS, measure
 from hdeeprm_like.errors import PlatformError
+from hdeeprm_like.formats.simgrid_zones import Link, Routing
 from hdeeprm_like.values import whole_in
 
 if TYPE_CHECKING:
@@ -57,6 +58,27 @@ class Host(NamedTuple):
                 raise PlatformError(f"host {self.name!r}: sleep_pstates {part!r} is not sleep:off:on of known P-states")
             found[states[0]] = (states[1], states[2])
         return found
+
+
+class SimgridPlatform:
+    """The hosts of a SimGrid platform, and the links that a message crosses between two of them."""
+
+    def __init__(self, path: str) -> None:
+        """Start empty; *path* is for messages."""
+        self.path = path
+        self.hosts: dict[str, Host] = {}
+        self.routing = Routing(path)
+        self.settings: list[str] = []  # SimGrid options set by the file, as NAME:VALUE
+        self.link_texts: dict[str, tuple[str, str]] = {}  # bandwidth and latency of each <link> as in the file
+        self.failing = ""  # the first host with a state_file
+
+    def route(self, source: str, destination: str) -> tuple[tuple[Link, ...], float]:
+        """Return the links from one host to another, and the latency of all of them in s.
+
+        Raises:
+            PlatformError: the platform has no such route.
+        """
+        return self.routing.route(source, destination)
 
 
 @lru_cache(maxsize=64)  # most hosts of a platform share it

@@ -15,8 +15,8 @@ from defusedxml.ElementTree import ParseError, fromstring
 from hdeeprm_like.cluster.speed_profiles import SpeedProfile
 from hdeeprm_like.cluster.units import BANDWIDTHS, TIMES, measure, radical
 from hdeeprm_like.errors import PlatformError, did_you_mean
-from hdeeprm_like.formats.simgrid_hosts import Host, speeds_of
-from hdeeprm_like.formats.simgrid_zones import ROUTINGS, Hop, Link, Routing, Wires, Zone
+from hdeeprm_like.formats.simgrid_hosts import Host, SimgridPlatform, speeds_of
+from hdeeprm_like.formats.simgrid_zones import ROUTINGS, Hop, Link, Wires, Zone
 from hdeeprm_like.inputs import read_document
 from hdeeprm_like.values import UTMOST, Number, whole_in
 
@@ -24,27 +24,6 @@ CORE_LIMIT = 1 << 20  # cores of one host
 COORDINATE = Number(-UTMOST, UTMOST)
 IN_CLUSTER_ZONES = ("cabinet", "backbone", "host_link")  # read when all else of the zone is
 _POLICIES = ("SHARED", "FATPIPE", "SPLITDUPLEX")
-
-
-class SimgridPlatform:
-    """The hosts of a SimGrid platform, and the links that a message crosses between two of them."""
-
-    def __init__(self, path: str) -> None:
-        """Start empty; *path* is for messages."""
-        self.path = path
-        self.hosts: dict[str, Host] = {}
-        self.routing = Routing(path)
-        self.settings: list[str] = []  # SimGrid options set by the file, as NAME:VALUE
-        self.link_texts: dict[str, tuple[str, str]] = {}  # bandwidth and latency of each <link> as in the file
-        self.failing = ""  # the first host with a state_file
-
-    def route(self, source: str, destination: str) -> tuple[tuple[Link, ...], float]:
-        """Return the links from one host to another, and the latency of all of them in s.
-
-        Raises:
-            PlatformError: the platform has no such route.
-        """
-        return self.routing.route(source, destination)
 
 
 def read_simgrid_xml(path: Path, links: bool = True) -> SimgridPlatform:
@@ -296,12 +275,10 @@ class _Reader:
         source, destination = self.text(element, "src"), self.text(element, "dst")
         there, back = self.hops(element, "" if element.tag == "route" else "gw_")
         both = self.text(element, "symmetrical", "YES").upper() == "YES" and source != destination
-        for ends, hop in (((source, destination), there), ((destination, source), back))[: 1 + both]:
-            if ends in zone.hops:
-                raise self.fail(
-                    "there is a second route from {!r} to {!r}; one is for both ways by default".format(*ends)
-                )
-            zone.hops[ends] = hop
+        for begin, end, hop in ((source, destination, there), (destination, source, back))[: 1 + both]:
+            if (begin, end) in zone.hops:
+                raise self.fail(f"there is a second route from {begin!r} to {end!r}; one is for both ways by default")
+            zone.hops[begin, end] = hop
 
     def bypass(self, element: Any, zone: Zone) -> None:
         between = self.text(element, "src"), self.text(element, "dst")
