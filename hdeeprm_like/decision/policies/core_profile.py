@@ -89,8 +89,8 @@ def join_slices(profile: Profile, i: int) -> None:
 
 @compiled
 def occupy(profile: Profile, begin: float, end: float, cores: int) -> None:
-    """Take cores from the profile for a span of time, or return them if negative."""
-    if end <= begin:
+    """Take cores from the profile for a span of time, or return them if negative; nothing where all of it is past."""
+    if end <= max(begin, profile.slices[0].time):
         return
     first = slice_from(profile, begin) if begin > profile.slices[0].time else 0
     i = first
